@@ -15,8 +15,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from toolcharter.guards.shell.programs.table import Table, Takes
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.table import OptionSpec, Table
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 # The text after an option that takes a value: `=X`, ` <x>`, ` [x]`, ` X`, and pflag's names of types.
@@ -44,7 +44,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _table(path: Sequence[str]) -> Table:
-    entry = CORE.with_added(sorted(ROOT.glob("plugins/*/toolcharter_*/tables/*.toml"))).find(path[0])
+    entry = CORE_TABLES.with_added(sorted(ROOT.glob("plugins/*/toolcharter_*/tables/*.toml"))).find(path[0])
     if entry is None:
         raise SystemExit(f"{path[0]} has no table")
     table = entry.table
@@ -68,8 +68,8 @@ def _listed(text: str) -> Mapping[str, bool]:
     return listed
 
 
-def _differs(takes: Takes, *, is_valued: bool) -> bool:
-    return bool(takes.roles) != is_valued and not takes.is_attached
+def _differs(spec: OptionSpec, *, is_valued: bool) -> bool:
+    return bool(spec.roles) != is_valued and not spec.is_attached
 
 
 if __name__ == "__main__":

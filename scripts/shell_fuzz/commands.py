@@ -5,8 +5,8 @@ from random import Random
 
 from shell_fuzz import fragments, programs
 from shell_fuzz.spelling import spell
-from toolcharter.guards.shell.programs.table import Operands, Role, Table, Takes
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.table import Operands, OptionSpec, Role, Table
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 _RISKY = frozenset({"write", "program", "code", "script", "chdir", "change", "into", "assignment"})
 _RISK = 0.02
@@ -33,7 +33,7 @@ class Commands:
         return " ".join([*words, *self._arguments(program)])
 
     def _arguments(self, program: str) -> list[str]:
-        entry = CORE.find(program)
+        entry = CORE_TABLES.find(program)
         if entry is None or program in _BUILTINS_ONLY:
             return [self._path()] if program == "cd" else []
         if program in {"python", "pytest"}:
@@ -46,7 +46,7 @@ class Commands:
         return [*words, *self._inner()] if program == "xargs" else words
 
     def _git(self) -> list[str]:
-        entry, random = CORE.find("git"), self._random
+        entry, random = CORE_TABLES.find("git"), self._random
         if entry is None:
             return ["status"]
         ordinary = [name for name, table in entry.table.subcommands.items() if not table.named]
@@ -67,8 +67,8 @@ class Commands:
         return [*options, *(["--"] if self._happens(0.05) else []), *operands]
 
     def _options(self, table: Table, number: int) -> list[str]:
-        named = [(spelling, takes) for spelling, takes in table.options.items() if _is_risky(takes)]
-        plain = [(spelling, takes) for spelling, takes in table.options.items() if not _is_risky(takes)]
+        named = [(spelling, spec) for spelling, spec in table.options.items() if _is_risky(spec)]
+        plain = [(spelling, spec) for spelling, spec in table.options.items() if not _is_risky(spec)]
         words: list[str] = []
         for _ in range(number):
             options = named if named and (self._risks() or not plain) else plain
@@ -76,17 +76,17 @@ class Commands:
                 words += self._option(*self._random.choice(options), table)
         return words
 
-    def _option(self, spelling: str, takes: Takes, table: Table) -> list[str]:
+    def _option(self, spelling: str, spec: OptionSpec, table: Table) -> list[str]:
         random = self._random
         if spelling.startswith("--") and table.abbreviations and self._happens(0.1):
             spelling = spelling[: random.randrange(3, len(spelling) + 1)]
-        if not takes.roles:
+        if not spec.roles:
             return [spelling]
-        values = [self._value(role) for role in takes.roles]
+        values = [self._value(role) for role in spec.roles]
         if len(values) > 1:
             return [spelling, *values]
         glue = "=" if spelling.startswith("--") else ""
-        if takes.is_attached:
+        if spec.is_attached:
             return [f"{spelling}{glue}{values[0]}"] if self._happens(0.7) else [spelling]
         return [f"{spelling}{glue}{values[0]}"] if self._happens(0.5) else [spelling, *values]
 
@@ -143,7 +143,7 @@ class Commands:
         program = random.choice(("cat", "wc", "grep", "head", "ls", "echo", "stat", "file", "sed", "basename", "sort"))
         if self._risks():
             program = random.choice(("touch", "sh", "rm", "./evil.sh", "env", "xargs", "find", "git"))
-        entry = CORE.find(program)
+        entry = CORE_TABLES.find(program)
         return [program] if entry is None else [program, *self._by_table(entry.table)[:3]]
 
     def _find(self, table: Table) -> list[str]:
@@ -151,15 +151,15 @@ class Commands:
         words = [self._path(folders=True) for _ in range(random.choice((0, 1, 1, 1, 2)))]
         predicates = tuple(table.predicates.items())
         for _ in range(random.choice((1, 1, 2, 3))):
-            name, takes = random.choice(predicates)
-            while _is_risky(takes) and not self._risks():
-                name, takes = random.choice(predicates)
+            name, spec = random.choice(predicates)
+            while _is_risky(spec) and not self._risks():
+                name, spec = random.choice(predicates)
             words += [*random.choice(_GLUE), name]
-            if any(role.kind == "exec" for role in takes.roles):
+            if any(role.kind == "exec" for role in spec.roles):
                 end = random.choice((["{}", "\\;"], ["{}", "+"], ["\\;"], ["{}", "';'"]))
                 words += [*self._inner(), *end]
             else:
-                words += [self._of_find(name, role) for role in takes.roles]
+                words += [self._of_find(name, role) for role in spec.roles]
         return words
 
     def _of_find(self, name: str, role: Role) -> str:
@@ -183,8 +183,8 @@ class Commands:
         return self._random.random() < chance
 
 
-def _is_risky(takes: Takes) -> bool:
-    return takes.is_named or any(role.is_named or role.kind in _RISKY for role in takes.roles)
+def _is_risky(spec: OptionSpec) -> bool:
+    return spec.needs_mention or any(role.needs_mention or role.kind in _RISKY for role in spec.roles)
 
 
 _LANGUAGES: Mapping[str, Sequence[str]] = {

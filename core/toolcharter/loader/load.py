@@ -135,7 +135,7 @@ class LoadedPlugins(NamedTuple):
 
     def program_tables(self) -> "Tables":
         """Return the tables of known programs: the core's and those of these plugins."""
-        return tables.CORE.with_added(self.program_files) if self.program_files else tables.CORE
+        return tables.CORE_TABLES.with_added(self.program_files) if self.program_files else tables.CORE_TABLES
 
     def build_extensions(self, workspace: Path, policies: Mapping[str, ExtensionPolicy]) -> "LoadedPlugins":
         """Build the object of each extension and add the hooks it implements.

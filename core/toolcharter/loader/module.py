@@ -161,7 +161,7 @@ def program_files_of(plugin: PluginModule, manager: PluginManager, others: tuple
 
     try:
         files = tuple(map(Path, function()))
-        tables.CORE.with_added((*others, *files))
+        tables.CORE_TABLES.with_added((*others, *files))
     except Exception as error:
         what = f"the hook register_programs: {describe_error(error)}"
         raise PluginError(

@@ -18,8 +18,8 @@ from toolcharter.guards.shell.nested_commands import moved_to, name_of, runs_bas
 from toolcharter.guards.shell.nodes import Command, Inner, NotUnderstood, Reading, Script, Word
 from toolcharter.guards.shell.parse.cwd import moves
 from toolcharter.guards.shell.parse.script import of_vector, parse
-from toolcharter.guards.shell.programs.requirements import read
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.requirements import read_command
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import eval_outputs, inputs, stored_text
@@ -94,7 +94,7 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
         tuple(analyser.commands), analyser.unsupported, analyser.unresolved_program, tuple(analyser.functions)
     )
     # The floor uses the tables of the core only, so these readings serve it only if they come from there.
-    readings = analyser.plain_readings if tables is None or tables is CORE else ()
+    readings = analyser.plain_readings if tables is None or tables is CORE_TABLES else ()
     why, seen = check_floor(script, workspace=workspace, readings=readings)
     seen = (*seen, *analyser.written)
     if seen and judged:
@@ -217,7 +217,7 @@ class _Analyser:
         self._resolves = resolves
         self._depths: list[int] = []
         self._workspace = workspace
-        self._read = partial(read, workspace=workspace, tables=CORE if tables is None else tables)
+        self._read = partial(read_command, workspace=workspace, tables=CORE_TABLES if tables is None else tables)
 
     def at(self, script: Script) -> None:
         """Analyse *script* and every command that it starts."""

@@ -11,7 +11,7 @@ from toolcharter.guards.shell.floor.data_sources import SHELLS, code_argument, r
 from toolcharter.guards.shell.floor.embedded_commands import COMMAND_OPTIONS, option_values
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.script import of_vector, parse
-from toolcharter.guards.shell.programs.launchers import text_of
+from toolcharter.guards.shell.programs.launchers import source_words
 
 _MARK: Final = "toolcharterprobe"
 _PLAIN: Final = "value"
@@ -166,7 +166,7 @@ def _codes(command: Command) -> Iterator[str]:
         # An option behind the name of a script belongs to the script.
         word = code_argument(call) if call.texts and call.texts[0][:1] in {"-", "+"} else None
         yield "" if word is None else word.text or ""
-        yield from (one.text or "" for one in text_of(call.name, call.command))
+        yield from (one.text or "" for one in source_words(call.name, call.command))
         yield from option_values(
             call.texts, COMMAND_OPTIONS.get(call.name, frozenset()) | _STARTS.get(call.name, frozenset())
         )

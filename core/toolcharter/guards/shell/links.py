@@ -34,25 +34,25 @@ _Path = tuple[str, ...]
 
 
 def ask_targets(
-    targets: Sequence[Word], destinations: Sequence[Word], asking: RequirementCollector, *, in_folder: bool
+    targets: Sequence[Word], destinations: Sequence[Word], collector: RequirementCollector, *, in_folder: bool
 ) -> None:
     """Require that the targets of symbolic links lie in the workspace: the kernel resolves a target from the link's folder.
 
     Args:
         targets: The words that the links lead to.
         destinations: The words that say where the links are made.
-        asking: Collects the requirements of the command.
+        collector: Collects the requirements of the command.
         in_folder: Whether the destinations are certainly folders.
     """
-    places_of = (_folders_of(word, asking.folders, in_folder=in_folder) for word in destinations)
+    places_of = (_folders_of(word, collector.folders, in_folder=in_folder) for word in destinations)
     folders = tuple(dict.fromkeys(one for found in places_of for one in found))
     for target in targets:
         if target.text is None or any(word.text is None for word in destinations):
-            asking.need(target, "is what a link leads to, and cannot be determined")
-        elif (why := places.objection(target.text, folders, asking.workspace)) is not None:
-            asking.need(target, f"{why}, as seen from the link")
+            collector.require(target, "is what a link leads to, and cannot be determined")
+        elif (why := places.objection(target.text, folders, collector.workspace)) is not None:
+            collector.require(target, f"{why}, as seen from the link")
         else:
-            asking.reaches.append(PathAccess(target.text, folders=folders))
+            collector.reaches.append(PathAccess(target.text, folders=folders))
 
 
 def _folders_of(destination: Word, here: Sequence[str], *, in_folder: bool) -> Iterator[str]:

@@ -11,7 +11,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.command import ListedNames
 from toolcharter.guards.shell import places
 from toolcharter.guards.shell.nodes import Command, Word
-from toolcharter.guards.shell.programs.expressions import tail_of
+from toolcharter.guards.shell.programs.expressions import pattern_tail
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import name_listings
@@ -169,11 +169,11 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     is_last = len(prints) == 1 and words[-1].text == prints[0]
     # Without an action that prints, find also prints the names that only the tests before `-o` accept.
     is_last = is_last or (not prints and {"-o", "-or"}.isdisjoint(word.text for word in words[start:]))
-    tail = tail_of(words[start:], tests) if is_last else "/**"
+    tail = pattern_tail(words[start:], tests) if is_last else "/**"
     is_null = "-print0" in prints
     points = points or [_HERE]
     found = tuple(_word(f"{places.escaped(point).rstrip('/')}{tail}" or "/", point) for point in points)
-    name = tail_of(words[start:], {"-name": tests.get("-name")}).rpartition("/")[2] if is_last else "**"
+    name = pattern_tail(words[start:], {"-name": tests.get("-name")}).rpartition("/")[2] if is_last else "**"
     listings = () if is_null else tuple(ListedNames(point, folders, name=name.removeprefix("**")) for point in points)
     return Output(found, listings, is_null)
 

@@ -8,7 +8,7 @@ from tests.rows import each_row
 from toolcharter.gate.approvals.always_offered import is_launcher
 from toolcharter.guards.shell.programs.launchers import STARTERS
 from toolcharter.guards.shell.programs.table import STARTING, Table
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 NAMES_OF_COMPILERS = {"i386", "i686", "x86_64"}
 """What they start is a second command; and `x86_64-linux-gnu-objdump` is no launcher."""
@@ -50,7 +50,7 @@ def parts(table: Table) -> Iterator[Table]:
 
 def starts_others(program: str) -> bool:
     """Whether the table of *program* says of one of its operands that it is a command."""
-    entry = CORE.find(program)
+    entry = CORE_TABLES.find(program)
     assert entry is not None
     ways = [way for part in parts(entry.table) for way in (part.operands, *(way for _, way in part.operands_if))]
     kinds = {role.kind for way in ways for role in (*way.first, way.rest, *way.last) if role is not None}
@@ -59,7 +59,7 @@ def starts_others(program: str) -> bool:
 
 def test_programs_whose_tables_start_others_are_launchers() -> None:
     """The two places know the same programs, aliases such as `gxargs` and `yarnpkg` included."""
-    starting = {program for program in CORE.programs() if starts_others(program)}
+    starting = {program for program in CORE_TABLES.programs() if starts_others(program)}
 
     assert len(starting) > 100
     assert {program for program in starting if not is_launcher(program)} == NAMES_OF_COMPILERS

@@ -9,7 +9,7 @@ from toolcharter.api.command import AnalysedCommand, PathAccess, Requirement
 from toolcharter.guards.shell import analyse as shell_analyse
 from toolcharter.guards.shell.analyse import MAX_COMMANDS, MAX_DEPTH, Analysis, analyse
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 WORKSPACE = "/w/ws"
 
@@ -521,7 +521,7 @@ def test_tables_of_plugins_are_asked(tmp_path: Path) -> None:
     table = tmp_path / "frob.toml"
     table.write_text('programs = ["frob"]\nsource = "test"\nstyle = "gnu"\noperands = ["text*"]\n')
 
-    judged = analyse(["frob build --fix"], WORKSPACE, CORE.with_added([table])).commands[0]
+    judged = analyse(["frob build --fix"], WORKSPACE, CORE_TABLES.with_added([table])).commands[0]
 
     assert (judged.is_known, [need.form for need in judged.needs]) == (True, ["--fix"])
 

@@ -11,7 +11,7 @@ from toolcharter.guards.shell.floor.data_sources import SHELLS, without_version
 from toolcharter.guards.shell.floor.interpreters import EVALUATES_TEXT, check_shell
 from toolcharter.guards.shell.floor.word_texts import Arg, possible_args
 from toolcharter.guards.shell.nodes import Command
-from toolcharter.guards.shell.programs.launchers import CONTAINER, LAUNCHERS, after_options
+from toolcharter.guards.shell.programs.launchers import CONTAINER, LAUNCHERS, words_after_options
 
 _TAR = "-I --use-compress-program --to-command -F --info-script --new-volume-script --rmt-command --rsh-command"
 _TERMINAL = "-e -x --command"
@@ -140,13 +140,13 @@ def check_containers(call: Call, context: Context) -> str | None:
     texts = call.texts
     at = texts.index("exec") if "exec" in texts else len(texts)
     if "run" in texts and "exec" not in texts and _has_devices(texts):
-        inner = after_options(call.command.words[texts.index("run") + 2 :], CONTAINER)
+        inner = words_after_options(call.command.words[texts.index("run") + 2 :], CONTAINER)
         why = check_lines(context, iter([" ".join(word.form for word in inner)]))
         return why if why is not None and "disk" in why else None
     if "--" in texts[at:]:
         words = call.command.words[texts.index("--", at) + 2 :] if len(call.command.words) == len(texts) + 1 else ()
     else:
-        words = after_options(call.command.words[at + 1 :], CONTAINER)
+        words = words_after_options(call.command.words[at + 1 :], CONTAINER)
     if words and base_name(words[0].text or "") in SHELLS:
         # Its source may be what it reads: `docker exec -i web sh <<E`.
         why = check_shell(call.from_word(len(call.command.words) - len(words), base_name(words[0].text or "")), context)
@@ -177,7 +177,7 @@ def check_assignments(command: Command, context: Context) -> str | None:
 
 def check_parallel(call: Call, context: Context) -> str | None:
     """`parallel 'rm -rf {}' ::: /`, `parallel ::: 'rm -rf /'`."""
-    words = after_options(call.command.words, LAUNCHERS["parallel"])
+    words = words_after_options(call.command.words, LAUNCHERS["parallel"])
     texts = [arg.text for arg in possible_args(words, context.paths.home)]
     at = next((place for place, text in enumerate(texts) if text in _LIST_SEPARATORS), len(texts))
     template = " ".join(texts[:at])

@@ -19,7 +19,7 @@ from toolcharter.guards.shell.floor.installs import check_pip_module
 from toolcharter.guards.shell.floor.reverse_shells import check_network_feeders
 from toolcharter.guards.shell.floor.word_texts import Arg, possible_texts
 from toolcharter.guards.shell.nodes import Command, Word
-from toolcharter.guards.shell.programs.launchers import text_of
+from toolcharter.guards.shell.programs.launchers import source_words
 
 EVALUATES_TEXT = "evaluates text as code"
 _MAX_SOURCE = 10_000
@@ -123,7 +123,7 @@ def _substituting_calls(call: Call, context: Context) -> Iterator[Call]:
 
 def check_text_argument(call: Call, context: Context) -> str | None:
     """`ssh host TEXT`, `su -c TEXT`, `watch TEXT`, `env -S TEXT`."""
-    words = text_of(call.name, call.command)
+    words = source_words(call.name, call.command)
     return check_source_words(call, context, words) if words else None
 
 

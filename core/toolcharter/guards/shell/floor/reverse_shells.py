@@ -4,7 +4,7 @@ import re
 
 from toolcharter.guards.shell.floor.context import REMOTE_SHELL, Call, Context
 from toolcharter.guards.shell.floor.data_sources import INTERPRETERS, SHELLS, reads_code, without_version
-from toolcharter.guards.shell.programs.launchers import LAUNCHERS, Launcher, after_options
+from toolcharter.guards.shell.programs.launchers import LAUNCHERS, Launcher, words_after_options
 
 WHY = REMOTE_SHELL
 _HELP = frozenset({"-V", "-v", "-h", "--help", "--version", "help", "version"})
@@ -95,7 +95,7 @@ def check_port_forwarding(call: Call, _context: Context) -> str | None:
     """`ssh -R 8080:localhost:22 host`: users of the remote host reach a service of this machine."""
     words = call.command.words
     valued = LAUNCHERS["ssh"].valued | (frozenset({"-M"}) if call.name == "autossh" else frozenset())
-    options = words[1 : len(words) - len(after_options(words, Launcher(valued)))]
+    options = words[1 : len(words) - len(words_after_options(words, Launcher(valued)))]
     texts = [word.text or word.prefix for word in options]
     for at, text in enumerate(texts):
         if at and texts[at - 1] in valued - {"-o"}:

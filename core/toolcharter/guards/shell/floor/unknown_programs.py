@@ -17,7 +17,7 @@ from toolcharter.guards.shell.floor.destructive_programs import DISABLES_SYSTEM,
 from toolcharter.guards.shell.floor.embedded_commands import VARIABLE_SETTERS
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.programs.launchers import CONTAINERS, LAUNCHERS, started_words
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell.programs import requirements
@@ -51,7 +51,9 @@ _SHORT = 80
 
 def is_unknown(name: str) -> bool:
     """Whether a program is unknown, so that its words may be commands."""
-    return not (name in _HARMLESS_PROGRAMS or name in SHELLS or _has_own_check(name) or CORE.find(name) is not None)
+    return not (
+        name in _HARMLESS_PROGRAMS or name in SHELLS or _has_own_check(name) or CORE_TABLES.find(name) is not None
+    )
 
 
 def _has_own_check(name: str) -> bool:
@@ -77,7 +79,7 @@ def check_started(call: Call, context: Context) -> str | None:
     ):
         return None
     is_path = "/" in (words[0].text or "") and not (words[0].text or "").startswith("/")
-    if is_path or CORE.find(name) is None:
+    if is_path or CORE_TABLES.find(name) is None:
         inner = started_words(name, words)
         own = words[: len(words) - len(inner)]
         return _check_tails(own, call, context) or _check_texts((*own[1:], *inner[:1]), context)
@@ -141,7 +143,7 @@ def check_setters(call: Call, context: Context) -> str | None:
 def _check_known_program(call: Call, context: Context) -> str | None:
     """Check the words of a program with a table that a rule has to mention, and the words behind such options."""
     known = (reading for command, reading in context.readings if command is call.command)
-    reading = next(known, None) or requirements.read(call.command, workspace=context.paths.workspace)
+    reading = next(known, None) or requirements.read_command(call.command, workspace=context.paths.workspace)
     needs = {need.form for need in reading.demand.needs}
     words = call.command.words
     if any(need.why.endswith(requirements.UNKNOWN_SUBCOMMAND) for need in reading.demand.needs):
@@ -207,7 +209,10 @@ def _is_prose(text: str, why: str) -> bool:
     """Whether a text only looks like a command: `deploy done; reboot not needed`."""
     first = base_name(next(iter(text.replace(";", " ").split()), ""))
     is_program = (
-        first in PROGRAM_RULES or first in LAUNCHERS or first in _UNMISTAKABLE_NAMES or CORE.find(first) is not None
+        first in PROGRAM_RULES
+        or first in LAUNCHERS
+        or first in _UNMISTAKABLE_NAMES
+        or CORE_TABLES.find(first) is not None
     )
     return why.startswith(DISABLES_SYSTEM) and ";" in text and not is_program
 

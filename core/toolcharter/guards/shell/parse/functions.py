@@ -14,7 +14,7 @@ from toolcharter.guards.shell.nodes import Command
 from toolcharter.guards.shell.parse.calls import Call, UncertainError, edited
 from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 MAX_STEPS: Final = 6
 """The most steps, each of which inlines the calls of one level; the last one removes the definitions."""
@@ -107,7 +107,7 @@ def _is_plain(scanner: Scanner, notes: Notes) -> bool:
 
 def _is_free(name: str) -> bool:
     """Whether a function may have this *name*: no known program and no builtin has it, so that a call is unambiguous."""
-    return _NAME.fullmatch(name) is not None and name not in _TAKEN and CORE.find(name) is None
+    return _NAME.fullmatch(name) is not None and name not in _TAKEN and CORE_TABLES.find(name) is None
 
 
 def _uses(notes: Notes) -> Iterator[Use]:

@@ -11,23 +11,23 @@ from toolcharter.guards.shell.assignments import objection as assignment_objecti
 from toolcharter.guards.shell.nodes import CHECKED_NAME, PROCESS_SUBSTITUTION, TEMP_FILE, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import Role
-from toolcharter.guards.shell.programs.unknown import ask_paths
+from toolcharter.guards.shell.programs.unknown import collect_paths
 
-INPUT: Final = Word("(input)", splits=True, is_output=True)
+INPUT_WORD: Final = Word("(input)", splits=True, is_output=True)
 """The word in place of those that a program such as xargs reads and adds to the command that it starts."""
 _MAX_FOLDERS: Final = 8
-_OPENED: Final = frozenset({PROCESS_SUBSTITUTION, TEMP_FILE})  # by the line itself
+_OPENED_BY_LINE: Final = frozenset({PROCESS_SUBSTITUTION, TEMP_FILE})  # by the line itself
 # Letters, digits and characters of globs: with others, hg and jj write sets of files, lists of them and operators.
 _PLAIN_PATH: Final = re.compile(r"[\w./+,@%*?\[\]\\ -]*")
 _NO_FILES: Final = frozenset({"-", "/dev/null"})
 _RUN_BY_PYTEST: Final = frozenset({".py", ".txt", ".rst", ".md"})
-_TAKE_OUTPUT: Final = frozenset({"said", "shown"})
+_ACCEPT_OUTPUT: Final = frozenset({"said", "shown"})
 """Roles whose words may hold the output of other commands."""
 _PLAIN_TEXTS: Final = frozenset({"text", "said", "shown"})
 
 
 class RequirementCollector:
-    """Collects the requirements of one command. `toolcharter.guards.shell.programs.requirements` makes one for each `read`."""
+    """Collects the requirements of one command. `toolcharter.guards.shell.programs.requirements` makes one for each `read_command`."""
 
     def __init__(self, folders: tuple[str, ...], workspace: str) -> None:
         self.folders = folders
@@ -38,9 +38,9 @@ class RequirementCollector:
         self.inner: list[Inner] = []
         self.scripts: list[Word] = []
         self.assignments: list[Assignment] = []
-        self.given: frozenset[str] = frozenset()
+        self.given_options: frozenset[str] = frozenset()
         """The options that were given, of the table that was read last."""
-        self.targets: list[Word] = []
+        self.link_targets: list[Word] = []
         """The words that links will lead to."""
         self.destinations: list[Word] = []
         """The words that say where the program creates files."""
@@ -48,137 +48,137 @@ class RequirementCollector:
         """Words that the program stores and that hold output of other commands of the line."""
         self.placeholder: str | None = None
         """The text that the input's words replace, if an option sets one, such as `{}`."""
-        self.leading: int | None = None
+        self.subcommand_index: int | None = None
         """How many words precede the program's subcommand, once it is found."""
-        self.started: Sequence[Word] = ()
+        self.started_command: Sequence[Word] = ()
         """A command that the program starts, whose requirements become its own."""
-        self._started_in = folders
-        self._moved: tuple[str, ...] | None = None
+        self._initial_folders = folders
+        self._changed_folders: tuple[str, ...] | None = None
 
-    def need(self, word: Word, why: str) -> None:
+    def require(self, word: Word, why: str) -> None:
         """Require that a rule mentions *word*, for the reason *why*."""
         self.needs.append(Requirement(word.form, f"{word.form} {why}"))
 
-    def operand(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
-        """Collect the operand *word*; with *may_grow*, several words in its place would mean the same."""
-        if role.is_named:
-            self.need(word, "is nothing that its program ordinarily does")
+    def add_operand(self, role: Role, word: Word, *, may_repeat: bool = False) -> None:
+        """Collect the operand *word*; with *may_repeat*, several words in its place would mean the same."""
+        if role.needs_mention:
+            self.require(word, "is nothing that its program ordinarily does")
         if role.kind == "write":
-            self.need(word, "is a file that is written")
-        if may_grow and word is INPUT and role.kind == "shown":
+            self.require(word, "is a file that is written")
+        if may_repeat and word is INPUT_WORD and role.kind == "shown":
             return
-        self.value(role, word, may_grow=may_grow)
+        self.add_value(role, word, may_repeat=may_repeat)
 
-    def value(self, role: Role, word: Word, *, may_grow: bool = False) -> None:
+    def add_value(self, role: Role, word: Word, *, may_repeat: bool = False) -> None:
         """Collect *word*, the value of an option or an operand."""
         if role.kind == "chdir" and word.is_top:
             word = Word(word.form, self.workspace, prefix=self.workspace)
         if word.text is None and word.pattern is None:
-            is_one = not word.splits or (may_grow and role.takes_many)
+            is_one = not word.splits or (may_repeat and role.is_repeatable)
             if word.named_by and is_one and word.is_name_for(role.kind, role.argument):
-                self._in_commit(word)  # This is the only role that accepts names with a path behind a colon.
+                self._check_commit_path(word)  # This is the only role that accepts names with a path behind a colon.
                 return
             if word.is_shown and role.kind == "shown":
                 return
-            if role.kind not in _TAKE_OUTPUT or not word.is_output or word.splits:
-                self._unknown(role, word)
+            if role.kind not in _ACCEPT_OUTPUT or not word.is_output or word.splits:
+                self._require_unknown(role, word)
             elif role.kind == "said":
                 self.kept.append(word)
         elif word.is_number and word.pattern and not word.splits and (role.kind == "number" or role.argument == "task"):
             return
-        elif word.text is None and not (role.takes_many and (may_grow or not word.splits)):
-            self.need(word, "may become other words than one")
+        elif word.text is None and not (role.is_repeatable and (may_repeat or not word.splits)):
+            self.require(word, "may become other words than one")
         elif role.kind not in _PLAIN_TEXTS or word.text is None:
-            _TAKE[role.kind](self, role, word)
+            _HANDLERS[role.kind](self, role, word)
 
-    def _unknown(self, role: Role, word: Word) -> None:
+    def _require_unknown(self, role: Role, word: Word) -> None:
         if role.kind == "script":
             self.scripts.append(word)
         elif role.kind == "chdir":
-            self.folders = self._moved = ()
-        self.need(word, "cannot be determined")
+            self.folders = self._changed_folders = ()
+        self.require(word, "cannot be determined")
 
-    def path(self, word: Word) -> bool:
+    def add_path(self, word: Word) -> bool:
         """Collect the path *word*, which a rule has to mention if it may lead outside; whether it stays in the workspace."""
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
         why = places.objection(path, self.folders, self.workspace, is_pattern=is_pattern)
         if why:
-            self.need(word, why)
+            self.require(word, why)
         elif path and path not in places.STREAMS:
             self.reaches.append(PathAccess(path, is_pattern, self.folders))
         return why is None
 
-    def command(self, words: Sequence[Word], *, appends: bool = False) -> None:
+    def add_command(self, words: Sequence[Word], *, appends: bool = False) -> None:
         """Collect *words* as an inner command; with *appends*, the program adds further, unknown words to it."""
         if not words:
             return
         words = tuple(words)
         if self.placeholder is not None:
-            words = tuple(_hidden(word, self.placeholder) for word in words)
+            words = tuple(_without_placeholder(word, self.placeholder) for word in words)
         elif appends:
-            words = (*words, INPUT)
-        self.inner.append(Inner(words, tuple(self.assignments), self._moved))
+            words = (*words, INPUT_WORD)
+        self.inner.append(Inner(words, tuple(self.assignments), self._changed_folders))
 
-    def run(self, words: Sequence[Word]) -> None:
+    def add_required_command(self, words: Sequence[Word]) -> None:
         """Collect *words* as an inner command of which a rule has to mention the program and all that it requires."""
-        self.need(words[0], "is the program that is started")
-        self.inner.append(Inner(tuple(words), tuple(self.assignments), self._moved, is_asked_for=True))
-        self.started = words
+        self.require(words[0], "is the program that is started")
+        self.inner.append(Inner(tuple(words), tuple(self.assignments), self._changed_folders, is_asked_for=True))
+        self.started_command = words
 
-    def source_or_command(self, words: Sequence[Word]) -> None:
+    def add_source_or_command(self, words: Sequence[Word]) -> None:
         """Collect *words* as an inner command, or as `-c` and shell source."""
         if words[0].text not in {"-c", "--command"}:
-            self.command(words)
+            self.add_command(words)
             return
-        self.need(words[0], "is an option that a rule has to mention")
+        self.require(words[0], "is an option that a rule has to mention")
         for place, word in enumerate(words[1:]):
             if place:
-                self.need(word, "is more than its program takes")
+                self.require(word, "is more than its program takes")
             else:
-                self.value(Role("script"), word)
+                self.add_value(Role("script"), word)
 
-    def source_and_words(self, source: Word, words: Sequence[Word]) -> None:
+    def add_joined_source(self, source: Word, words: Sequence[Word]) -> None:
         """Collect the shell source *source*, to whose last command *words* are appended."""
-        self.source([source, *(word if word.text is None else word._replace(text=word.form) for word in words)])
+        self.add_source([source, *(word if word.text is None else word._replace(text=word.form) for word in words)])
 
-    def source(self, words: Sequence[Word]) -> None:
+    def add_source(self, words: Sequence[Word]) -> None:
         """Collect *words*, joined by blanks, as shell source, as for `eval`."""
         form = " ".join(word.form for word in words)
         texts = [word.text for word in words if word.text is not None]
         text = " ".join(texts) if len(texts) == len(words) else None
         for word in words:
             if word.text is None:
-                self.need(word, "cannot be determined")
+                self.require(word, "cannot be determined")
         self.scripts.append(Word(form, text, prefix=text or ""))
 
     def take_read(self, _: Role, word: Word) -> None:
         """Collect a path that the program reads; `-` is the standard input, and a process substitution is input, too."""
-        if word.text != "-" and word.pattern not in _OPENED:
-            self.path(word)
+        if word.text != "-" and word.pattern not in _OPENED_BY_LINE:
+            self.add_path(word)
 
     def take_object(self, role: Role, word: Word) -> None:
         """Collect a path or a revision. For a path behind a colon that is not in the commit, git looks at the disk."""
         if role.argument == "git":
-            self._in_commit(word)
+            self._check_commit_path(word)
         self.take_read(role, word)
 
-    def _in_commit(self, word: Word) -> None:
+    def _check_commit_path(self, word: Word) -> None:
         path = places.in_commit(word.form.replace('"', "") if word.text is None else word.text)
         why = places.objection(path, self.folders, self.workspace) if path else None
         if why:
-            self.need(word, why)
+            self.require(word, why)
 
     def take_said(self, _: Role, word: Word) -> None:
         """Collect text that the program prints or stores. If it is a glob, the folder that the shell lists matters."""
         pattern = word.pattern or ""
-        if "**" in pattern or pattern in _OPENED:
+        if "**" in pattern or pattern in _OPENED_BY_LINE:
             # find gives these names, not the shell.
             self.take_read(_, word)
             return
         why = places.objection(pattern, self.folders, self.workspace, is_pattern=True)
         folder = pattern.rpartition("/")[0]
         if why:
-            self.need(word, why)
+            self.require(word, why)
         elif folder:
             path = folder if folder.startswith("/") else f"./{folder}"
             self.reaches.append(PathAccess(path, is_pattern=True, folders=self.folders))
@@ -190,18 +190,18 @@ class RequirementCollector:
         """
         first = (word.text or "").partition("/")[0]
         if ":" in first or first.lower() == "github.com":
-            self.need(word, "may lie on another machine")
+            self.require(word, "may lie on another machine")
         self.take_read(role, word)
 
     def take_plain(self, role: Role, word: Word) -> None:
         """Collect a path that may only hold plain characters; other characters may make it more: `listfile:x`, `a|b`."""
         if not _PLAIN_PATH.fullmatch((word.pattern if word.text is None else word.text) or ""):
-            self.need(word, "may be more than a path")
+            self.require(word, "may be more than a path")
         self.take_read(role, word)
 
     def take_trusted(self, role: Role, word: Word) -> None:
         """Collect a file whose content can run programs; a rule has to mention it."""
-        self.need(word, "is a file whose content can run programs")
+        self.require(word, "is a file whose content can run programs")
         self.take_local(role, word)
 
     def take_mount(self, _: Role, word: Word) -> None:
@@ -211,7 +211,7 @@ class RequirementCollector:
         """
         text = word.text or ""
         if '"' in text:
-            self.need(word, "may be a mount of anything")  # `--mount` takes values of CSV.
+            self.require(word, "may be a mount of anything")  # `--mount` takes values of CSV.
         given = (part.partition("=") for part in text.split(","))
         named = [value for key, equals, value in given if equals and key.strip().lower() in {"source", "src"}]
         for source in named or [text.partition(":")[0] if ":" in text else ""]:
@@ -223,7 +223,7 @@ class RequirementCollector:
         if word.text == "-":
             self.kept.append(word)
         else:
-            self.need(word, "is a file whose text is kept")
+            self.require(word, "is a file whose text is kept")
 
     def take_node(self, role: Role, word: Word) -> None:
         """Collect a path with `::` and the name of a part of that file behind it."""
@@ -239,7 +239,7 @@ class RequirementCollector:
         stem, suffix = splitext(normpath(path).rpartition("/")[2])
         may_run = word.text is None or suffix.lower() in _RUN_BY_PYTEST
         if may_run and not (stem.startswith("test_") or stem.endswith("_test")):
-            self.need(word, "may be a program that is no test")
+            self.require(word, "may be a program that is no test")
         self.take_node(role, word if word.text is None else Word(word.form, path, prefix=path))
 
     def take_tree(self, role: Role, word: Word) -> None:
@@ -254,21 +254,21 @@ class RequirementCollector:
     def take_folder(self, _: Role, word: Word) -> None:
         """Collect a folder. `-` would be the previous folder."""
         if word.text == "-":
-            self.need(word, "is a folder that cannot be determined")
+            self.require(word, "is a folder that cannot be determined")
         else:
-            self.path(word)
+            self.add_path(word)
 
     def take_chdir(self, _: Role, word: Word) -> None:
         """Collect a folder to change to: later paths may be relative to it, or to the folder the command began in."""
         self.take_folder(_, word)
-        begin = self._started_in if self._moved is None else self._moved
-        self._moved = places.moved(word.text or "", begin, self.workspace)
-        folders = tuple(dict.fromkeys((*self.folders, *self._moved)))
+        begin = self._initial_folders if self._changed_folders is None else self._changed_folders
+        self._changed_folders = places.moved(word.text or "", begin, self.workspace)
+        folders = tuple(dict.fromkeys((*self.folders, *self._changed_folders)))
         # After a change to an unknown folder, every later path is unknown.
-        if self.folders and self._moved and len(folders) <= _MAX_FOLDERS:
+        if self.folders and self._changed_folders and len(folders) <= _MAX_FOLDERS:
             self.folders = folders
         else:
-            self.folders = self._moved = ()
+            self.folders = self._changed_folders = ()
 
     def take_change(self, role: Role, word: Word) -> None:
         """Collect a path that the program writes, creates or removes."""
@@ -277,16 +277,16 @@ class RequirementCollector:
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
         if role.kind == "into":
             self.destinations.append(word)
-        if not self.path(word):
+        if not self.add_path(word):
             return
         if self.reaches and path not in places.STREAMS:
             self.reaches[-1] = self.reaches[-1]._replace(change=role.kind)
         if path in places.STREAMS and role.kind != "write":
-            self.need(word, "is a device")
+            self.require(word, "is a device")
         elif places.is_protected(path, is_pattern=is_pattern) or any(map(places.is_protected, self.folders)):
-            self.need(word, "is protected")
+            self.require(word, "is protected")
         elif role.kind == "change" and places.is_top(path, self.folders, self.workspace):
-            self.need(word, "is the workspace itself")
+            self.require(word, "is the workspace itself")
 
     def take_made(self, role: Role, word: Word) -> None:
         """Collect the path of the program's output; a rule has to mention it unless its name is one for output."""
@@ -294,28 +294,28 @@ class RequirementCollector:
             return
         why = outputs.objection(word.text or "", role.argument)
         if why:
-            self.need(word, why)
+            self.require(word, why)
         self.take_change(role, word)
 
     def take_target(self, _: Role, word: Word) -> None:
         """Collect the target of a link. Other words determine the folder that it is relative to."""
-        self.targets.append(word)
+        self.link_targets.append(word)
 
     def take_number(self, _: Role, word: Word) -> None:
         """Collect a number, which has to be literal."""
         if not is_number(word.text or ""):
-            self.need(word, "is no number")
+            self.require(word, "is no number")
 
     def take_only(self, role: Role, word: Word) -> None:
         """Collect a text, which has to be one of those that the table lists."""
         if word.text not in role.argument.split("|"):
-            self.need(word, "is not among what is known to be harmless there")
+            self.require(word, "is not among what is known to be harmless there")
 
     def take_name(self, _: Role, word: Word) -> None:
         """Collect a variable's name, possibly with a value. Bash would evaluate a subscript between brackets."""
         name = (word.text or "").partition("=")[0].removesuffix("+")
         if word.named_by != CHECKED_NAME and not (name.isascii() and name.isidentifier()):
-            self.need(word, "is no plain name of a variable")
+            self.require(word, "is no plain name of a variable")
 
     def take_script(self, _: Role, word: Word) -> None:
         """Collect shell source."""
@@ -332,21 +332,21 @@ class RequirementCollector:
         self.assignments.append(assignment)
         why = assignment_objection(assignment._replace(form=word.text or ""))
         if why:
-            self.need(word, why)
+            self.require(word, why)
 
     def take_format(self, role: Role, word: Word) -> None:
         """Collect a text in one of the languages of `languages`."""
         why = languages.objection(role.argument, word.text or "")
         if why:
-            self.need(word, why)
+            self.require(word, why)
 
     def take_passed(self, _: Role, word: Word) -> None:
         """Collect a word for an unknown program: if it looks like a path, the path has to lie in the workspace."""
-        ask_paths(word, self)
+        collect_paths(word, self)
 
     def take_named(self, _: Role, word: Word) -> None:
         """Collect a program or code, which a rule has to mention; its text says nothing more."""
-        self.need(word, "is a program or code")
+        self.require(word, "is a program or code")
 
 
 def is_number(text: str) -> bool:
@@ -355,13 +355,13 @@ def is_number(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def _hidden(word: Word, placeholder: str) -> Word:
+def _without_placeholder(word: Word, placeholder: str) -> Word:
     if word.text is not None and placeholder in word.text:
         return Word(word.form, is_output=True)
     return word
 
 
-_TAKE: Final[dict[str, Callable[[RequirementCollector, Role, Word], None]]] = {
+_HANDLERS: Final[dict[str, Callable[[RequirementCollector, Role, Word], None]]] = {
     "text": RequirementCollector.take_read,
     "said": RequirementCollector.take_said,
     "shown": RequirementCollector.take_said,

@@ -274,18 +274,18 @@ STARTERS = LAUNCHERS.keys() | SUBCOMMANDS.keys() | CONTAINERS.keys()
 def started_words(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The words of the command that the program *name*, called with *words*, starts; empty if it starts none."""
     if name in LAUNCHERS:
-        return after_options(words, LAUNCHERS[name])
+        return words_after_options(words, LAUNCHERS[name])
     return _started_by_subcommand(name, words) if name in SUBCOMMANDS else ()
 
 
 def _started_by_subcommand(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
     subcommands = SUBCOMMANDS[name]
     valued = frozenset[str]().union(*(launcher.valued for launcher in subcommands.values()))
-    at = len(words) - len(after_options(words, Launcher(valued)))
+    at = len(words) - len(words_after_options(words, Launcher(valued)))
     launcher = subcommands.get((words[at].text or "") if at < len(words) else "")
     if launcher is None and name == "uv" and [word.text for word in words[at : at + 2]] == ["tool", "run"]:
         launcher, at = LAUNCHERS["uvx"], at + 1
-    started = () if launcher is None else after_options(words[at:], launcher)
+    started = () if launcher is None else words_after_options(words[at:], launcher)
     # npm removes the `--` between the program and its options.
     return started if name != "npm" or len(started) < 2 or started[1].text != "--" else (started[0], *started[2:])  # noqa: PLR2004 - the program, and the dashes
 
@@ -297,19 +297,19 @@ def contained_words(name: str, words: tuple[Word, ...]) -> tuple[Word, ...]:
     for at, word in enumerate(words):
         launcher = CONTAINERS[name].get(word.text or "")
         if launcher is not None:
-            return after_options(words[at:], launcher)
+            return words_after_options(words[at:], launcher)
     return ()
 
 
-def text_of(name: str, command: Command) -> tuple[Word, ...]:
+def source_words(name: str, command: Command) -> tuple[Word, ...]:
     """The words that the program *name* runs, joined, as shell source; empty if there are none."""
     if name in TEXT_OPTIONS:
-        return _value_of(command.words, TEXT_OPTIONS[name])
+        return _option_value(command.words, TEXT_OPTIONS[name])
     launcher = LAUNCHERS.get(name)
-    return after_options(command.words, launcher) if launcher is not None and launcher.is_text else ()
+    return words_after_options(command.words, launcher) if launcher is not None and launcher.is_text else ()
 
 
-def after_options(words: tuple[Word, ...], launcher: Launcher) -> tuple[Word, ...]:
+def words_after_options(words: tuple[Word, ...], launcher: Launcher) -> tuple[Word, ...]:
     """The words behind the options, assignments and operands of a launcher."""
     at, operands = 1, launcher.operands
     if launcher.starts:
@@ -332,7 +332,7 @@ def after_options(words: tuple[Word, ...], launcher: Launcher) -> tuple[Word, ..
     return words[at:]
 
 
-def _value_of(words: tuple[Word, ...], options: frozenset[str]) -> tuple[Word, ...]:
+def _option_value(words: tuple[Word, ...], options: frozenset[str]) -> tuple[Word, ...]:
     for at, word in enumerate(words):
         text = word.text or word.prefix
         if text in options:

@@ -6,18 +6,24 @@ from typing import Final
 
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.programs.collector import RequirementCollector, is_number
-from toolcharter.guards.shell.programs.options import Divided
+from toolcharter.guards.shell.programs.options import ParsedWords
 from toolcharter.guards.shell.programs.table import Operands, Role, Table
 from toolcharter.guards.shell.setters import sets_own
 
 # Options of `set` that only make the line end earlier, a pipeline fail, or bash print what it runs. For the last, bash expands
 # `PS4`, which a rule has to mention if the line sets it.
-_STRICTER: Final = re.compile(r"(?:(?: |\A)[-+](?:[euvx]+|[euvx]*o (?:pipefail|errexit|nounset|verbose|xtrace)))+")
+_STRICT_OPTIONS: Final = re.compile(
+    r"(?:(?: |\A)[-+](?:[euvx]+|[euvx]*o (?:pipefail|errexit|nounset|verbose|xtrace)))+"
+)
 # The events of `trap` at the end of the line or after a failed command. Rules have to cover the commands that run then.
-_LATER: Final = re.compile(r"(?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP))(?: (?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP)))*")
+_TRAP_EVENTS: Final = re.compile(
+    r"(?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP))(?: (?:EXIT|0|ERR|(?:SIG)?(?:INT|TERM|HUP)))*"
+)
 
 
-def assign(words: Sequence[Word], operands: Operands, asking: RequirementCollector, *, appends: bool = False) -> None:
+def assign_roles(
+    words: Sequence[Word], operands: Operands, collector: RequirementCollector, *, appends: bool = False
+) -> None:
     """Give each of *words* its role among *operands*."""
     rest, last = operands.rest, operands.last
     roles: list[Role | None] = list(operands.first)
@@ -32,21 +38,21 @@ def assign(words: Sequence[Word], operands: Operands, asking: RequirementCollect
     for place, word in enumerate(words):
         role = roles[place] if place < len(roles) else None
         if role is None:
-            asking.need(word, "is more than its program takes")
+            collector.require(word, "is more than its program takes")
         elif role.kind == "command":
-            asking.command(words[place:], appends=appends)
+            collector.add_command(words[place:], appends=appends)
             return
         elif role.kind == "run":
-            asking.run(words[place:])
+            collector.add_required_command(words[place:])
             return
         elif role.kind == "source_or_command":
-            asking.source_or_command(words[place:])
+            collector.add_source_or_command(words[place:])
             return
         elif role.kind == "script" and role is rest:
-            asking.source(words[place:])
+            collector.add_source(words[place:])
             return
         else:
-            asking.operand(role, word, may_grow=word.splits and operands.take_many(place))
+            collector.add_operand(role, word, may_repeat=word.splits and operands.are_repeatable(place))
 
 
 def _is_assignment(word: Word) -> bool:
@@ -59,24 +65,26 @@ def needs_no_rule(table: Table, words: Sequence[Word]) -> bool:
         case "numbers":
             return all(is_number(word.text or "") for word in words[1:])
         case "settings":
-            return _STRICTER.fullmatch(" ".join(word.text or "''" for word in words[1:])) is not None
+            return _STRICT_OPTIONS.fullmatch(" ".join(word.text or "''" for word in words[1:])) is not None
         case "own variables":
             return sets_own(words)
         case "at the end":
             texts = [word.text for word in words[1:]]
             return (
                 None not in texts
-                and _LATER.fullmatch(" ".join(map(str, texts[1:]))) is not None
+                and _TRAP_EVENTS.fullmatch(" ".join(map(str, texts[1:]))) is not None
                 and texts[0] not in {"", "-"}
             )
         case other:
             return other == "always"
 
 
-def ask_more(name: Word, words: Sequence[Word], divided: Divided, table: Table, asking: RequirementCollector) -> None:
+def collect_extra_mentions(
+    name: Word, words: Sequence[Word], parsed: ParsedWords, table: Table, collector: RequirementCollector
+) -> None:
     """Collect what rules have to mention because a program does more with too few operands, with any, or without an option."""
-    count = len(divided.operands)
-    lacks = bool(table.requires) and table.requires.isdisjoint(divided.given)
+    count = len(parsed.operands)
+    lacks = bool(table.requires) and table.requires.isdisjoint(parsed.given)
     is_short = count < table.at_least and (lacks or not table.requires)
     more = []
     if is_short or (table.alone_named and not count):
@@ -87,4 +95,4 @@ def ask_more(name: Word, words: Sequence[Word], divided: Divided, table: Table, 
         more.append(f"asks, edits or runs more without one of {', '.join(sorted(table.requires))}")
     for why in more:
         for word in (name, *words) if is_short or table.written_out else (name,):
-            asking.need(word, why)
+            collector.require(word, why)

@@ -7,14 +7,14 @@ generated file; a rule has to mention `src` or `main.go`. Only the text of the p
 import re
 from typing import Final
 
-_FOLDER: Final = re.compile(
+_OUTPUT_FOLDER: Final = re.compile(
     r"[._]?(?:cmake-)?(?:build|dist|out|outputs?|target|bin|obj|coverage|htmlcov|cov|tmp|temp|cache|reports?|(?:test-)?results?"
     r"|artifacts?|logs?|wheels|wheelhouse|site|next|venv|virtualenv)"
     r"(?:[-_](?:debug|release|relwithdebinfo|minsizerel|dev|prod(?:uction)?|tests?|ci|esm|cjs|types|web|node|ssr|client"
     r"|server|asan|tsan|ubsan|cov(?:erage)?|\d+))?",
     re.IGNORECASE,
 )
-_FILE: Final = re.compile(
+_OUTPUT_FILE: Final = re.compile(
     r"[\w.-]+\.(?:out|prof|pprof|log|lcov|cov|coverage|trace|sarif|tap|tfplan|test|exe|wasm|o|a|so|rlib|whl|tsbuildinfo)"
     r"|(?:[\w.-]*[-_.])?(?:coverage|cover|cov|junit|results?|reports?|profile|bench(?:mark)?|trace|timings?)(?:[-_.][\w-]*)?"
     r"\.(?:xml|json|txt|html|md|csv|info|svg)"
@@ -25,8 +25,8 @@ _REQUIREMENTS: Final = re.compile(
     r"(?:[\w.-]*[-_.])?(?:requirements|constraints)(?:[-_.][\w-]*)?\.(?:txt|lock)|pylock(?:\.[\w-]+)?\.toml",
     re.IGNORECASE,
 )
-_LONGEST: Final = 255
-KINDS: Final = {"": _FILE, "requirements": _REQUIREMENTS}
+_MAX_LENGTH: Final = 255
+KINDS: Final = {"": _OUTPUT_FILE, "requirements": _REQUIREMENTS}
 """The names that an output outside of an output folder may have, for each argument of the role `made`."""
 
 
@@ -39,8 +39,8 @@ def objection(path: str, kind: str) -> str | None:
     """
     parts = [part for part in path.split("/") if part not in {"", "."}]
     # No file system takes longer names.
-    if any(len(part) > _LONGEST for part in parts):
+    if any(len(part) > _MAX_LENGTH for part in parts):
         return "is no name of a file"
-    if parts and ".." not in parts and (any(map(_FOLDER.fullmatch, parts)) or KINDS[kind].fullmatch(parts[-1])):
+    if parts and ".." not in parts and (any(map(_OUTPUT_FOLDER.fullmatch, parts)) or KINDS[kind].fullmatch(parts[-1])):
         return None
     return "is written, and is not called as output is"

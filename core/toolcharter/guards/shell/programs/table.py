@@ -54,16 +54,16 @@ class Role(NamedTuple):
     """One of `KINDS`."""
     argument: str = ""
     """The text behind the colon in `only:a|b`, `format:NAME`, `made:KIND` and `object:NAME`."""
-    is_named: bool = False
+    needs_mention: bool = False
     """Whether a rule has to mention the word in any case (`!read`)."""
 
     @property
-    def takes_many(self) -> bool:
+    def is_repeatable(self) -> bool:
         """Whether several words in place of one would mean the same."""
-        return self.kind in HARMLESS and not self.is_named
+        return self.kind in HARMLESS and not self.needs_mention
 
 
-class Takes(NamedTuple):
+class OptionSpec(NamedTuple):
     """The values that an option or a predicate takes."""
 
     name: str
@@ -72,7 +72,7 @@ class Takes(NamedTuple):
     """The roles of its values, in order; empty for a flag."""
     is_attached: bool = False
     """Whether its only value is optional, and part of the same word if present."""
-    is_named: bool = False
+    needs_mention: bool = False
     """Whether a rule has to mention the option itself."""
 
 
@@ -84,29 +84,29 @@ class Operands(NamedTuple):
     """The role of all operands between the first and the last ones; None if there can be none between."""
     last: tuple[Role, ...] = ()
 
-    def take_many(self, place: int) -> bool:
+    def are_repeatable(self, place: int) -> bool:
         """Whether more or fewer words from *place* on would mean the same."""
         roles = (*self.first[place:], self.rest, *self.last)
-        return all(role is not None and role.takes_many for role in roles)
+        return all(role is not None and role.is_repeatable for role in roles)
 
 
 NO_OPERANDS: Final = Operands()
-_NO_OPTIONS: Final[Mapping[str, Takes]] = MappingProxyType({})
+_NO_OPTIONS: Final[Mapping[str, OptionSpec]] = MappingProxyType({})
 
 
 class Table(NamedTuple):
     """One program, or one subcommand of one."""
 
     style: Style = "gnu"
-    options: Mapping[str, Takes] = _NO_OPTIONS
+    options: Mapping[str, OptionSpec] = _NO_OPTIONS
     """The options by every spelling. In style `find`, those before the starting points."""
-    predicates: Mapping[str, Takes] = _NO_OPTIONS
+    predicates: Mapping[str, OptionSpec] = _NO_OPTIONS
     """In style `find`, the words of its expression; in style `test`, the operators between two operands."""
     operands: Operands = NO_OPERANDS
     operands_if: tuple[tuple[frozenset[str], Operands], ...] = ()
-    """The roles of the operands if one of the options (by `Takes.name`) is given; the first entry that applies counts."""
+    """The roles of the operands if one of the options (by `OptionSpec.name`) is given; the first that applies counts."""
     conditions: tuple[tuple[frozenset[str], frozenset[str], bool], ...] = ()
-    """Options (by `Takes.name`) that a rule has to mention if one of others is given or, with False, if none of these is."""
+    """Options (by `OptionSpec.name`) that a rule has to mention if one of others is given; with False, if none is."""
     subcommands: Mapping[str, "Table"] = MappingProxyType({})
     patterns: "tuple[tuple[str, Table], ...]" = ()
     """Of style `subcommands`, by what they begin with, the subcommands that are written with a star (`describe-*`)."""
@@ -123,14 +123,14 @@ class Table(NamedTuple):
     unshadowed: frozenset[str] = frozenset()
     """Those of `modules` that run no code of the project; no module of the working folder may be imported in their place."""
     unshadowed_with: frozenset[str] = frozenset()
-    """Options (by `Takes.name`) with which nothing in the working folder is imported."""
+    """Options (by `OptionSpec.name`) with which nothing in the working folder is imported."""
     arguments_from: str = ""
     """The prefix of words, at any position, that name a file of further words."""
     dashes_named: bool = False
     """Whether a rule has to mention a word with a leading `-` in a place for no option: a value, or behind `--`."""
     number: bool = False
     """Whether `-5` is an option."""
-    prefixes: Mapping[str, Takes] = _NO_OPTIONS
+    prefixes: Mapping[str, OptionSpec] = _NO_OPTIONS
     """Words with certain prefixes (`+`, `if=`); the rest of such a word is a value."""
     abbreviations: bool = True
     """Whether long options may be abbreviated."""
@@ -145,7 +145,7 @@ class Table(NamedTuple):
     named_with_operands: bool = False
     """As `named`, if an operand follows: `npm install` installs what the project's files list, `npm install x` anything."""
     requires: frozenset[str] = frozenset()
-    """As `named`, without one of these options (by `Takes.name`): the program then prompts, edits or pages."""
+    """As `named`, without one of these options (by `OptionSpec.name`): the program then prompts, edits or pages."""
     written_out: bool = False
     """Whether `requires`, `alone_named` and `named_with_operands` make a rule mention all words, not only the program's."""
     transparent: str = ""
@@ -156,22 +156,22 @@ class Table(NamedTuple):
     runs_input: bool = False
     """Whether its standard input is shell source if it has no operands."""
     input_options: frozenset[str] = frozenset()
-    """The options (by `Takes.name`) with which its input is shell source, whatever its operands are."""
+    """The options (by `OptionSpec.name`) with which its input is shell source, whatever its operands are."""
     input_only_with: frozenset[str] = frozenset()
-    """Its input is shell source only with one of these options (by `Takes.name`)."""
+    """Its input is shell source only with one of these options (by `OptionSpec.name`)."""
     input_unless: frozenset[str] = frozenset()
-    """Its input is no shell source with one of these options (by `Takes.name`)."""
+    """Its input is no shell source with one of these options (by `OptionSpec.name`)."""
     input_operands: int = 0
     """The most operands with which its input is still shell source: `su`'s first operand is a user."""
     replace_undone_by: frozenset[str] = frozenset()
-    """Options (by `Takes.name`) that override an option of role `replace`."""
+    """Options (by `OptionSpec.name`) that override an option of role `replace`."""
     joined_by: frozenset[str] = frozenset()
-    """Options (by `Takes.name`) whose value is source that all operands continue."""
+    """Options (by `OptionSpec.name`) whose value is source that all operands continue."""
     appends: bool = False
     """Whether the program appends unknown words to the command that it starts, as xargs does."""
 
 
-class Entry(NamedTuple):
+class TableEntry(NamedTuple):
     """The table of a program, and its origin."""
 
     programs: tuple[str, ...]

@@ -54,7 +54,17 @@ from typing import Any, cast
 
 from toolcharter.guards.shell import languages
 from toolcharter.guards.shell.programs import outputs
-from toolcharter.guards.shell.programs.table import KINDS, STARTING, STYLES, Entry, Operands, Role, Style, Table, Takes
+from toolcharter.guards.shell.programs.table import (
+    KINDS,
+    STARTING,
+    STYLES,
+    Operands,
+    OptionSpec,
+    Role,
+    Style,
+    Table,
+    TableEntry,
+)
 
 _OPTIONAL_PART = re.compile(r"\[([^\[\]]+)\]")
 # Matched for every file if no file has the name of a program, so it must be faster than a TOML parser.
@@ -75,14 +85,14 @@ _KEYS = frozenset(
 _FILE_KEYS = frozenset({"programs", "source", "groups"})
 _NONE = "none"
 """The value of `abbreviations` if no option of the program and its subcommands may be abbreviated."""
-_Groups = Mapping[str, Mapping[str, Takes]]
+_Groups = Mapping[str, Mapping[str, OptionSpec]]
 
 
 class TableError(ValueError):
     """A table is invalid; the text names the file and the fault."""
 
 
-def entry_of(text: str, file: str) -> Entry:
+def parse_table(text: str, file: str) -> TableEntry:
     """Read the table in *text*; *file* is the file's name, for errors.
 
     Raises:
@@ -90,16 +100,18 @@ def entry_of(text: str, file: str) -> Entry:
     """
     try:
         document = tomllib.loads(text)
-        programs = _programs(document)
-        source = _text(document.get("source"), "source")
-        groups = {name: _options(_mapping(document["groups"], name)) for name in _mapping(document, "groups")}
-        table = _table_of({key: value for key, value in document.items() if key not in _FILE_KEYS}, groups)
+        programs = _listed_programs(document)
+        source = _check_text(document.get("source"), "source")
+        groups = {
+            name: _parse_options(_get_mapping(document["groups"], name)) for name in _get_mapping(document, "groups")
+        }
+        table = _parse_table({key: value for key, value in document.items() if key not in _FILE_KEYS}, groups)
     except (tomllib.TOMLDecodeError, TableError) as error:
         raise TableError(f"{file}: {error}.") from error
-    return Entry(programs, source, table, file)
+    return TableEntry(programs, source, table, file)
 
 
-def programs_of(first_line: str, file: str) -> tuple[str, ...]:
+def parse_programs(first_line: str, file: str) -> tuple[str, ...]:
     """The programs that a file is for, from its first line only.
 
     Raises:
@@ -111,57 +123,61 @@ def programs_of(first_line: str, file: str) -> tuple[str, ...]:
     return tuple(found[1][1:-1].split('", "'))
 
 
-def _programs(document: Mapping[str, Any]) -> tuple[str, ...]:
-    programs = _texts(document.get("programs"), "programs")
+def _listed_programs(document: Mapping[str, Any]) -> tuple[str, ...]:
+    programs = _check_texts(document.get("programs"), "programs")
     if not programs:
         raise TableError("`programs` says whose table it is")
     return programs
 
 
-def _table_of(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool = True) -> Table:
+def _parse_table(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool = True) -> Table:
     unknown = sorted(document.keys() - _KEYS)
     if unknown:
         raise TableError(f"unknown key {unknown[0]!r}; there are {', '.join(sorted(_KEYS))}")
-    options = _joined(_texts(document.get("use", []), "use"), _options(_mapping(document, "options")), groups)
-    others: dict[str, Any] = {key: _flag(document, key) for key in _FLAGS}
+    options = _merge_groups(
+        _check_texts(document.get("use", []), "use"), _parse_options(_get_mapping(document, "options")), groups
+    )
+    others: dict[str, Any] = {key: _get_flag(document, key) for key in _FLAGS}
     cut = document.get("abbreviations", True)
     if cut not in (True, False, _NONE):
         raise TableError(f"`abbreviations` is true, false or 'none', not {cut!r}")
     abbreviates = abbreviates and cut != _NONE
-    subcommands = _subcommands(_mapping(document, "sub"), groups, abbreviates=abbreviates)
+    subcommands = _parse_subcommands(_get_mapping(document, "sub"), groups, abbreviates=abbreviates)
     behind = None
     if "behind" in document:
-        behind = _table_of(_mapping(document, "behind"), groups, abbreviates=abbreviates)
+        behind = _parse_table(_get_mapping(document, "behind"), groups, abbreviates=abbreviates)
     for key in _OPTION_SETS:
-        others[key] = frozenset(_names(_texts(document.get(key, []), key), options))
+        others[key] = frozenset(_option_names(_check_texts(document.get(key, []), key), options))
     table = Table(
-        style=_style(document.get("style", "gnu")),
+        style=_check_style(document.get("style", "gnu")),
         options=options,
-        predicates=_options(_mapping(document, "predicates")),
-        operands=_operands(document.get("operands", []), "operands"),
-        operands_if=_operands_if(_mapping(document, "operands_if"), options),
+        predicates=_parse_options(_get_mapping(document, "predicates")),
+        operands=_parse_operands(document.get("operands", []), "operands"),
+        operands_if=_parse_operands_if(_get_mapping(document, "operands_if"), options),
         conditions=(
-            *_conditions(document, "named_if", options, is_given=True),
-            *_conditions(document, "named_unless", options, is_given=False),
+            *_parse_conditions(document, "named_if", options, is_given=True),
+            *_parse_conditions(document, "named_unless", options, is_given=False),
         ),
         subcommands=MappingProxyType({name: sub for name, sub in subcommands.items() if not name.endswith("*")}),
         patterns=tuple((name[:-1], sub) for name, sub in subcommands.items() if name.endswith("*")),
         behind=behind,
-        modules=_modules(_mapping(document, "modules"), groups),
-        unshadowed=frozenset(_texts(document.get("unshadowed", []), "unshadowed")),
-        arguments_from=_text(document["arguments_from"], "arguments_from") if "arguments_from" in document else "",
-        prefixes=_options(_mapping(document, "prefixes")),
+        modules=_parse_modules(_get_mapping(document, "modules"), groups),
+        unshadowed=frozenset(_check_texts(document.get("unshadowed", []), "unshadowed")),
+        arguments_from=_check_text(document["arguments_from"], "arguments_from")
+        if "arguments_from" in document
+        else "",
+        prefixes=_parse_options(_get_mapping(document, "prefixes")),
         abbreviations=abbreviates and cut is True,
-        transparent=_transparent(document.get("transparent", "")),
-        input_operands=_number(document.get("input_operands", 0), "input_operands"),
-        at_least=_number(document.get("at_least", 0), "at_least"),
+        transparent=_check_transparent(document.get("transparent", "")),
+        input_operands=_check_number(document.get("input_operands", 0), "input_operands"),
+        at_least=_check_number(document.get("at_least", 0), "at_least"),
         **others,
     )
-    _agree(table)
+    _check_consistency(table)
     return table
 
 
-def _agree(table: Table) -> None:
+def _check_consistency(table: Table) -> None:
     if bool(table.subcommands or table.patterns) != (table.style == "subcommands"):
         raise TableError("`sub` and style 'subcommands' belong together")
     if table.behind is not None and table.style not in {"gnu", "single-dash"}:
@@ -173,9 +189,9 @@ def _agree(table: Table) -> None:
         raise TableError("an inner command is for style 'posix': in style 'gnu' its options would be the program's")
 
 
-def _joined(use: tuple[str, ...], own: Mapping[str, Takes], groups: _Groups) -> Mapping[str, Takes]:
+def _merge_groups(use: tuple[str, ...], own: Mapping[str, OptionSpec], groups: _Groups) -> Mapping[str, OptionSpec]:
     """The options of the groups *use* and a table's *own*, which win."""
-    options: dict[str, Takes] = {}
+    options: dict[str, OptionSpec] = {}
     for name in use:
         if name not in groups:
             raise TableError(f"there is no [groups.{name}]")
@@ -183,11 +199,11 @@ def _joined(use: tuple[str, ...], own: Mapping[str, Takes], groups: _Groups) -> 
     return MappingProxyType({**options, **own})
 
 
-def _subcommands(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool) -> dict[str, Table]:
+def _parse_subcommands(document: Mapping[str, Any], groups: _Groups, *, abbreviates: bool) -> dict[str, Table]:
     subcommands: dict[str, Table] = {}
     for key in document:
         try:
-            table = _table_of(_mapping(document, key), groups, abbreviates=abbreviates)
+            table = _parse_table(_get_mapping(document, key), groups, abbreviates=abbreviates)
         except TableError as error:
             raise TableError(f"sub.{key}: {error}") from error
         for name in key.split():
@@ -197,35 +213,37 @@ def _subcommands(document: Mapping[str, Any], groups: _Groups, *, abbreviates: b
     return subcommands
 
 
-def _modules(document: Mapping[str, Any], groups: _Groups) -> Mapping[str, Table | str]:
+def _parse_modules(document: Mapping[str, Any], groups: _Groups) -> Mapping[str, Table | str]:
     modules = {}
     for name in document:
-        module = _mapping(document, name)
-        modules[name] = _text(module["same_as"], "same_as") if [*module] == ["same_as"] else _table_of(module, groups)
+        module = _get_mapping(document, name)
+        modules[name] = (
+            _check_text(module["same_as"], "same_as") if [*module] == ["same_as"] else _parse_table(module, groups)
+        )
     return MappingProxyType(modules)
 
 
-def _mapping(document: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _get_mapping(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = document.get(key, {})
     if not isinstance(value, dict):
         raise TableError(f"`{key}` is no table")
     return cast("dict[str, Any]", value)
 
 
-def _flag(document: Mapping[str, Any], key: str, *, default: bool = False) -> bool:
+def _get_flag(document: Mapping[str, Any], key: str, *, default: bool = False) -> bool:
     value = document.get(key, default)
     if not isinstance(value, bool):
         raise TableError(f"`{key}` is true or false, not {value!r}")
     return value
 
 
-def _number(value: object, key: str) -> int:
+def _check_number(value: object, key: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise TableError(f"`{key}` is a number of words, not {value!r}")
     return value
 
 
-def _transparent(value: object) -> str:
+def _check_transparent(value: object) -> str:
     if value not in ("", "always", "numbers", "settings", "own variables", "at the end"):
         raise TableError(
             f"`transparent` is 'always', 'numbers', 'settings', 'own variables' or 'at the end', not {value!r}"
@@ -233,39 +251,39 @@ def _transparent(value: object) -> str:
     return str(value)
 
 
-def _style(value: object) -> Style:
+def _check_style(value: object) -> Style:
     if value not in STYLES:
         raise TableError(f"unknown style {value!r}; there are {', '.join(STYLES)}")
     return value
 
 
-def _text(value: object, key: str) -> str:
+def _check_text(value: object, key: str) -> str:
     if not isinstance(value, str) or not value:
         raise TableError(f"`{key}` is a text")
     return value
 
 
-def _texts(value: object, key: str) -> tuple[str, ...]:
+def _check_texts(value: object, key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise TableError(f"`{key}` is a list of texts")
     return tuple(value)
 
 
-def _options(document: Mapping[str, Any]) -> Mapping[str, Takes]:
-    options: dict[str, Takes] = {}
+def _parse_options(document: Mapping[str, Any]) -> Mapping[str, OptionSpec]:
+    options: dict[str, OptionSpec] = {}
     for key, value in document.items():
-        spellings = list(_spellings(key))
+        spellings = list(_expand_spellings(key))
         if not spellings:
             raise TableError("an option has no spelling")
-        takes = _takes(spellings[0], value)
+        spec = _parse_option(spellings[0], value)
         for spelling in spellings:
             if spelling in options:
                 raise TableError(f"{spelling!r} stands in the table twice")
-            options[spelling] = takes
+            options[spelling] = spec
     return MappingProxyType(options)
 
 
-def _spellings(key: str) -> Iterator[str]:
+def _expand_spellings(key: str) -> Iterator[str]:
     for spelling in key.split():
         if _OPTIONAL_PART.search(spelling):
             yield _OPTIONAL_PART.sub("", spelling)
@@ -274,21 +292,21 @@ def _spellings(key: str) -> Iterator[str]:
             yield spelling
 
 
-def _takes(name: str, value: object) -> Takes:
+def _parse_option(name: str, value: object) -> OptionSpec:
     if not isinstance(value, str):
         raise TableError(f"{name!r} takes roles in a text, not {value!r}")
-    is_named = value.startswith("!")
+    needs_mention = value.startswith("!")
     words = value.removeprefix("!").split()
     is_attached = bool(words) and words[-1].endswith("?")
     if is_attached and len(words) > 1:
         raise TableError(f"{name!r}: only a single value may be left out")
-    roles = tuple(_role(word.removesuffix("?")) for word in words)
+    roles = tuple(_parse_role(word.removesuffix("?")) for word in words)
     # A rule always has to mention an option that writes or runs something, even if the table lacks the `!`.
-    is_named = is_named or any(role.kind in {"write", "program", "code"} for role in roles)
-    return Takes(name, roles, is_attached, is_named)
+    needs_mention = needs_mention or any(role.kind in {"write", "program", "code"} for role in roles)
+    return OptionSpec(name, roles, is_attached, needs_mention)
 
 
-def _role(text: str) -> Role:
+def _parse_role(text: str) -> Role:
     kind, _, argument = text.removeprefix("!").partition(":")
     if kind not in KINDS or bool(argument) != (
         kind in {"only", "format", "object"} or (kind == "made" and ":" in text)
@@ -301,40 +319,40 @@ def _role(text: str) -> Role:
     return Role(kind, argument, text.startswith("!"))
 
 
-def _operands(value: object, key: str) -> Operands:
-    words = _texts(value, key)
+def _parse_operands(value: object, key: str) -> Operands:
+    words = _check_texts(value, key)
     repeated = [place for place, word in enumerate(words) if word.endswith("*")]
     if len(repeated) > 1:
         raise TableError(f"`{key}`: only one role may repeat")
-    roles = tuple(_role(word.rstrip("*?")) for word in words)
+    roles = tuple(_parse_role(word.rstrip("*?")) for word in words)
     if not repeated:
         return Operands(roles)
     middle = repeated[0]
     return Operands(roles[:middle], roles[middle], roles[middle + 1 :])
 
 
-def _operands_if(
-    document: Mapping[str, Any], options: Mapping[str, Takes]
+def _parse_operands_if(
+    document: Mapping[str, Any], options: Mapping[str, OptionSpec]
 ) -> tuple[tuple[frozenset[str], Operands], ...]:
     return tuple(
-        (frozenset(_names(tuple(_spellings(key)), options)), _operands(value, f"operands_if.{key}"))
+        (frozenset(_option_names(tuple(_expand_spellings(key)), options)), _parse_operands(value, f"operands_if.{key}"))
         for key, value in document.items()
     )
 
 
-def _conditions(
-    document: Mapping[str, Any], key: str, options: Mapping[str, Takes], *, is_given: bool
+def _parse_conditions(
+    document: Mapping[str, Any], key: str, options: Mapping[str, OptionSpec], *, is_given: bool
 ) -> Iterator[tuple[frozenset[str], frozenset[str], bool]]:
-    for spellings, others in _mapping(document, key).items():
-        sides = (tuple(_spellings(one)) for one in (spellings, _text(others, f"{key}.{spellings}")))
-        named, given = ((frozenset(_names(one, options)), frozenset(one)) for one in sides)
+    for spellings, others in _get_mapping(document, key).items():
+        sides = (tuple(_expand_spellings(one)) for one in (spellings, _check_text(others, f"{key}.{spellings}")))
+        named, given = ((frozenset(_option_names(one, options)), frozenset(one)) for one in sides)
         for names, written in (named, given):
-            if any(takes.name in names and one not in written for one, takes in options.items()):
+            if any(spec.name in names and one not in written for one, spec in options.items()):
                 raise TableError(f"`{key}` names some spellings of an option and not all of them")
         yield named[0], given[0], is_given
 
 
-def _names(spellings: tuple[str, ...], options: Mapping[str, Takes]) -> Iterator[str]:
+def _option_names(spellings: tuple[str, ...], options: Mapping[str, OptionSpec]) -> Iterator[str]:
     for spelling in spellings:
         if spelling not in options:
             raise TableError(f"{spelling!r} is no option of the table")

@@ -7,8 +7,8 @@ name of a file; only for the others are the first lines of all files read.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from toolcharter.guards.shell.programs.table import Entry
-from toolcharter.guards.shell.programs.table_file import TableError, entry_of, programs_of
+from toolcharter.guards.shell.programs.table import TableEntry
+from toolcharter.guards.shell.programs.table_file import TableError, parse_programs, parse_table
 
 _FOLDER = Path(__file__).parents[1] / "tables"
 
@@ -16,14 +16,14 @@ _FOLDER = Path(__file__).parents[1] / "tables"
 class Tables:
     """The tables of a folder and of further files. Thread-safe: if two threads read the same file, they get equal tables."""
 
-    def __init__(self, folder: Path, added: Mapping[str, Entry] | None = None) -> None:
+    def __init__(self, folder: Path, added: Mapping[str, TableEntry] | None = None) -> None:
         self._folder = folder
         self._added = dict(added or {})
-        self._entries: dict[str, Entry] = dict(self._added)
+        self._entries: dict[str, TableEntry] = dict(self._added)
         self._files: dict[str, Path] | None = None
         self._index: dict[str, Path] | None = None
 
-    def find(self, program: str) -> Entry | None:
+    def find(self, program: str) -> TableEntry | None:
         """The table of *program*, a bare name; None if there is none.
 
         Raises:
@@ -34,7 +34,7 @@ class Tables:
             file = self._named().get(program) or self._indexed().get(program)
             if file is None:
                 return None
-            entry = _read(file)
+            entry = _read_table(file)
             self._entries.update(dict.fromkeys(entry.programs, entry))
         return entry
 
@@ -56,7 +56,7 @@ class Tables:
         for name, entry in self._added.items():
             homes[name] = entry.file
         for path in paths:
-            entry = _read(path)
+            entry = _read_table(path)
             for program in entry.programs:
                 if program in homes:
                     raise TableError(f"{path}: {program!r} has a table already, in {homes[program]}.")
@@ -72,7 +72,7 @@ class Tables:
         if self._index is None:
             index: dict[str, Path] = {}
             for file in self.files():
-                for program in _programs(file):
+                for program in _read_programs(file):
                     if program in index:
                         raise TableError(f"{file}: {program!r} has a table already, in {index[program]}.")
                     index[program] = file
@@ -80,18 +80,18 @@ class Tables:
         return self._index
 
 
-def _read(file: Path) -> Entry:
+def _read_table(file: Path) -> TableEntry:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise TableError(f"{file}: {error}.") from error
-    return entry_of(text, str(file))
+    return parse_table(text, str(file))
 
 
-def _programs(file: Path) -> tuple[str, ...]:
+def _read_programs(file: Path) -> tuple[str, ...]:
     with file.open("rb") as lines:
-        return programs_of(lines.readline().decode(errors="replace"), str(file))
+        return parse_programs(lines.readline().decode(errors="replace"), str(file))
 
 
-CORE = Tables(_FOLDER)
+CORE_TABLES = Tables(_FOLDER)
 """The tables that come with toolcharter."""

@@ -6,7 +6,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.guards.shell.nodes import Command, Inner, Word
-from toolcharter.guards.shell.programs.requirements import read
+from toolcharter.guards.shell.programs.requirements import read_command
 from toolcharter.guards.shell.programs.tables import Tables
 
 WS = "/home/dev/ws"
@@ -86,7 +86,7 @@ def command_of(line: str) -> Command:
 )
 def test_find_takes_points_and_an_expression(tables: Tables, words, needs, reaches) -> None:
     """What is not in the table has to be mentioned, and so do the words behind it."""
-    demand = read(command(*words), workspace=WS, tables=tables).demand
+    demand = read_command(command(*words), workspace=WS, tables=tables).demand
 
     assert [need.form for need in demand.needs] == needs
     assert [reach.path for reach in demand.reaches] == reaches
@@ -116,7 +116,7 @@ def test_find_takes_points_and_an_expression(tables: Tables, words, needs, reach
 )
 def test_find_starts_commands(tables: Tables, words, inner) -> None:
     """With what it finds for `{}`: something below a starting point."""
-    reading = read(command(*words), workspace=WS, tables=tables)
+    reading = read_command(command(*words), workspace=WS, tables=tables)
 
     expected = [tuple(word(one) if isinstance(one, str) else one for one in words) for words in inner]
     assert reading.inner == tuple(Inner(words) for words in expected)
@@ -128,22 +128,22 @@ def test_find_starts_commands(tables: Tables, words, inner) -> None:
 )
 def test_behind_a_plus_one_program_gets_all_that_is_found(line: str, needs: list[str]) -> None:
     """Of two files, `uniq` writes the second."""
-    (inner,) = read(command_of(line), workspace=WS).inner
+    (inner,) = read_command(command_of(line), workspace=WS).inner
 
-    assert [need.form for need in read(Command(inner.words), workspace=WS).demand.needs] == needs
+    assert [need.form for need in read_command(Command(inner.words), workspace=WS).demand.needs] == needs
 
 
 def test_below_a_folder_that_find_finds_links_have_any_name() -> None:
     """`grep -R` follows those in a folder that bears the name which find was given."""
-    (inner,) = read(command_of("find . -name *.d -exec grep -R x {} ;"), workspace=WS).inner
+    (inner,) = read_command(command_of("find . -name *.d -exec grep -R x {} ;"), workspace=WS).inner
 
-    reaches = read(Command(inner.words), workspace=WS).demand.reaches
+    reaches = read_command(Command(inner.words), workspace=WS).demand.reaches
     assert [reach.path for reach in reaches][-2:] == ["./**/*.d", "./**"]
 
 
 def test_find_goes_on_behind_a_command(tables: Tables) -> None:
     """And a predicate that starts one may have to be mentioned itself."""
-    demand = read(command("-execdir", "wc", "-delete", ";", "-delete"), workspace=WS, tables=tables).demand
+    demand = read_command(command("-execdir", "wc", "-delete", ";", "-delete"), workspace=WS, tables=tables).demand
 
     assert [need.form for need in demand.needs] == ["-execdir", "-delete"]
 
@@ -165,7 +165,7 @@ def test_test_looks_at_the_neighbours_of_its_operators(words, needs, reaches) ->
     """Whatever the expression means in the end."""
     given = tuple(word(one) if isinstance(one, str) else one for one in ("test", *words))
 
-    demand = read(Command(given), workspace=WS).demand
+    demand = read_command(Command(given), workspace=WS).demand
 
     assert [need.form for need in demand.needs] == needs
     assert [reach.path for reach in demand.reaches] == reaches

@@ -8,7 +8,7 @@ from toolcharter.guards.shell.floor.check import catastrophe
 from toolcharter.guards.shell.parse.script import parse
 from toolcharter.guards.shell.programs.launchers import LAUNCHERS, TEXT_OPTIONS
 from toolcharter.guards.shell.programs.table import Table
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 WS = "/home/dev/ws"
 INNER = "rm -r build"
@@ -110,7 +110,7 @@ def test_the_floor_looks_behind_the_values_of_options(line: str) -> None:
 
 def in_table(name: str) -> Table | None:
     """What the table of *name* says, if it knows the program's options."""
-    entry = CORE.find(name)
+    entry = CORE_TABLES.find(name)
     return entry.table if entry is not None and entry.table.style != "words" else None
 
 
@@ -122,9 +122,7 @@ def test_a_launcher_and_its_table_know_the_same_options(name: str) -> None:
 
     # What a shell reads is looked at by itself.
     taking = {
-        words: {
-            option for option, takes in table.options.items() if len(takes.roles) == words and not takes.is_attached
-        }
+        words: {option for option, spec in table.options.items() if len(spec.roles) == words and not spec.is_attached}
         - TEXT_OPTIONS.get(name, frozenset())
         for words in (1, 2)
     }

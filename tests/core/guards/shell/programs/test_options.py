@@ -6,7 +6,7 @@ import pytest
 
 from toolcharter.api.command import PathAccess
 from toolcharter.guards.shell.nodes import Command, Inner, Reading, Word
-from toolcharter.guards.shell.programs.requirements import read
+from toolcharter.guards.shell.programs.requirements import read_command
 from toolcharter.guards.shell.programs.tables import Tables
 
 WS = "/home/dev/ws"
@@ -38,7 +38,7 @@ class Bench:
     def reading(self, table: str, *words: Word | str) -> Reading:
         (self.folder / "x.toml").write_text(f'programs = ["x"]\nsource = "x(1)"\n{table}')
         given = tuple(word(one) if isinstance(one, str) else one for one in ("x", *words))
-        return read(Command(given), workspace=WS, tables=Tables(self.folder))
+        return read_command(Command(given), workspace=WS, tables=Tables(self.folder))
 
     def asked(self, table: str, *words: Word | str) -> tuple[list[str], list[str]]:
         """The needs and the reaches."""
@@ -229,7 +229,7 @@ def test_protected_folder_protects_what_lies_in_it(bench: Bench) -> None:
     (bench.folder / "x.toml").write_text('programs = ["x"]\nsource = "x(1)"\noperands = ["change*"]\n')
     command = Command((word("x"), word("config")), folders=(".git",))
 
-    demand = read(command, workspace=WS, tables=Tables(bench.folder)).demand
+    demand = read_command(command, workspace=WS, tables=Tables(bench.folder)).demand
 
     assert [need.why for need in demand.needs] == ["config is protected"]
 

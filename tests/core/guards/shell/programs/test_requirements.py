@@ -10,7 +10,7 @@ from tests.rows import each_row
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell.nodes import Assignment, Command, Reading, Requirements, Word
 from toolcharter.guards.shell.parse.script import parse
-from toolcharter.guards.shell.programs.requirements import read
+from toolcharter.guards.shell.programs.requirements import read_command
 
 WS = "/home/dev/ws"
 
@@ -19,7 +19,7 @@ def reading_of(line: str) -> Reading:
     """Of the last command of *line*."""
     script = parse(line, WS)
     assert script.unresolved_program is None
-    return read(script.commands[-1], workspace=WS)
+    return read_command(script.commands[-1], workspace=WS)
 
 
 def needs_of(line: str) -> list[str]:
@@ -433,7 +433,7 @@ def test_command_in_a_folder_outside_is_never_ordinary(folders: tuple[str, ...])
     """No word of the command says where it runs, so that no rule can name it."""
     ls = Word("ls", "ls", prefix="ls")
 
-    demand = read(Command((ls,), folders=folders), workspace=WS).demand
+    demand = read_command(Command((ls,), folders=folders), workspace=WS).demand
 
     assert demand == Requirements(
         (Requirement("(unknown folder)", "it cannot be determined that it runs in the workspace"),)
@@ -442,7 +442,7 @@ def test_command_in_a_folder_outside_is_never_ordinary(folders: tuple[str, ...])
 
 def test_program_that_cannot_be_told_has_to_be_named() -> None:
     """A variable is no program."""
-    demand = read(Command((Word('"$x"'),)), workspace=WS).demand
+    demand = read_command(Command((Word('"$x"'),)), workspace=WS).demand
 
     assert demand == Requirements(
         (Requirement('"$x"', '"$x" names the program, and cannot be determined'),), is_known=False
@@ -454,7 +454,7 @@ def test_assignment_that_cannot_be_told_has_to_be_named() -> None:
     value = Assignment("LC_ALL", Word('"$x"'), 'LC_ALL="$x"')
     command = Command((Word("ls", "ls", prefix="ls"),), (value,))
 
-    assert [need.form for need in read(command, workspace=WS).demand.needs] == ['LC_ALL="$x"']
+    assert [need.form for need in read_command(command, workspace=WS).demand.needs] == ['LC_ALL="$x"']
 
 
 @pytest.mark.parametrize(
@@ -490,7 +490,7 @@ def test_word_that_cannot_be_told_is_never_ordinary(program: str, words: list[Wo
     """Whatever stands around it: it is named, part of a command that is judged in turn, or shell source."""
     command = Command((Word(program, program, prefix=program), *words))
 
-    reading = read(command, workspace=WS)
+    reading = read_command(command, workspace=WS)
 
     named = {need.form for need in reading.demand.needs} | {word.form for one in reading.inner for word in one.words}
     unknown = {word.form for word in words if word.text is None and word.pattern is None}
@@ -502,7 +502,7 @@ def test_reach_never_leaves_the_workspace_by_its_letters(program: str, words: li
     """Neither a path nor a pattern."""
     command = Command((Word(program, program, prefix=program), *words))
 
-    for reach in read(command, workspace=WS).demand.reaches:
+    for reach in read_command(command, workspace=WS).demand.reaches:
         assert not reach.path.startswith(("../", "/", "~"))
         assert reach.path != ".."
 
@@ -517,7 +517,7 @@ def test_many_words_take_linear_time(program: str, unit: str) -> None:
         words = tuple(Word(text, text, prefix=text) for text in [program, *unit.split() * times])
         command = Command(words)
         start = time.process_time()
-        read(command, workspace=WS)
+        read_command(command, workspace=WS)
         return time.process_time() - start
 
     small = min(cost_s(250) for _ in range(3))

@@ -5,7 +5,7 @@ from tests.rows import each_row
 
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell.nodes import Command, Reading, Redirection, Requirements, Word
-from toolcharter.guards.shell.programs.requirements import read
+from toolcharter.guards.shell.programs.requirements import read_command
 
 WS = "/home/dev/ws"
 ECHO = (Word("echo", "echo", prefix="echo"),)
@@ -21,7 +21,7 @@ def redirection(operator: str, target: str | None, descriptor: str = "", text: s
 
 
 def reading_of(*redirections: Redirection) -> Reading:
-    return read(Command(ECHO, redirections=redirections), workspace=WS)
+    return read_command(Command(ECHO, redirections=redirections), workspace=WS)
 
 
 @each_row(
@@ -51,7 +51,7 @@ def test_ordinary_redirection_asks_nothing(ordinary: Redirection) -> None:
 )
 def test_ordinary_redirection_of_a_whole_list_needs_no_rule(one: Redirection, *, is_free: bool) -> None:
     """It stands behind `]]`, `}` or `done`, and belongs to no single command."""
-    assert read(Command((), redirections=(one,)), workspace=WS).is_transparent is is_free
+    assert read_command(Command((), redirections=(one,)), workspace=WS).is_transparent is is_free
 
 
 @each_row(

@@ -5,7 +5,7 @@ from tests.rows import each_row
 
 from toolcharter.api.command import AnalysedCommand
 from toolcharter.guards.shell.analyse import analyse
-from toolcharter.guards.shell.programs.tables import CORE, Tables
+from toolcharter.guards.shell.programs.tables import CORE_TABLES, Tables
 
 TABLE = """programs = ["frob"]
 source = "frob(1)"
@@ -69,7 +69,7 @@ operands = ["format:yq", "read*"]
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     file = tmp_path_factory.mktemp("tables") / "frob.toml"
     file.write_text(TABLE)
-    return CORE.with_added([file])
+    return CORE_TABLES.with_added([file])
 
 
 def judged(line: str, tables: Tables) -> tuple[AnalysedCommand, ...]:

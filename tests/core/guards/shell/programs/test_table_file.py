@@ -3,14 +3,14 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.programs.table import Operands, Role, Table, Takes
-from toolcharter.guards.shell.programs.table_file import TableError, entry_of, programs_of
+from toolcharter.guards.shell.programs.table import Operands, OptionSpec, Role, Table
+from toolcharter.guards.shell.programs.table_file import TableError, parse_programs, parse_table
 
 HEAD = 'programs = ["x"]\nsource = "x(1)"\n'
 
 
 def table_of(text: str) -> Table:
-    return entry_of(HEAD + text, "x.toml").table
+    return parse_table(HEAD + text, "x.toml").table
 
 
 def test_table_without_more_is_gnu_style_without_options() -> None:
@@ -25,22 +25,22 @@ def test_options_are_found_by_every_spelling() -> None:
     ).options
 
     assert {**options} == {
-        "-a": Takes("-a"),
-        "--all": Takes("-a"),
-        "--pager": Takes("--pager"),
-        "--no-pager": Takes("--pager"),
-        "-k": Takes("-k", (Role("text"),)),
-        "-c": Takes("-c", (Role("text"),), is_attached=True),
-        "--color": Takes("-c", (Role("text"),), is_attached=True),
-        "--arg": Takes("--arg", (Role("text"), Role("read"))),
-        "-x": Takes("-x", is_named=True),
+        "-a": OptionSpec("-a"),
+        "--all": OptionSpec("-a"),
+        "--pager": OptionSpec("--pager"),
+        "--no-pager": OptionSpec("--pager"),
+        "-k": OptionSpec("-k", (Role("text"),)),
+        "-c": OptionSpec("-c", (Role("text"),), is_attached=True),
+        "--color": OptionSpec("-c", (Role("text"),), is_attached=True),
+        "--arg": OptionSpec("--arg", (Role("text"), Role("read"))),
+        "-x": OptionSpec("-x", needs_mention=True),
     }
 
 
 @pytest.mark.parametrize("role", ["write", "program", "code"])
 def test_what_writes_or_runs_is_named_without_saying_so(role: str) -> None:
     """A table cannot forget its `!`."""
-    assert table_of(f'[options]\n"-o" = "{role}"').options["-o"] == Takes("-o", (Role(role),), is_named=True)
+    assert table_of(f'[options]\n"-o" = "{role}"').options["-o"] == OptionSpec("-o", (Role(role),), needs_mention=True)
 
 
 @each_row(
@@ -50,7 +50,7 @@ def test_what_writes_or_runs_is_named_without_saying_so(role: str) -> None:
         pytest.param(["read?", "write?"], Operands((Role("read"), Role("write"))), id="two at most"),
         pytest.param(["text", "read*"], Operands((Role("text"),), Role("read")), id="one and many"),
         pytest.param(["read*", "into"], Operands((), Role("read"), (Role("into"),)), id="many and one"),
-        pytest.param(["!text*"], Operands((), Role("text", is_named=True)), id="named"),
+        pytest.param(["!text*"], Operands((), Role("text", needs_mention=True)), id="named"),
         pytest.param(["only:a|b"], Operands((Role("only", "a|b"),)), id="a choice"),
         pytest.param(["format:sed"], Operands((Role("format", "sed"),)), id="a little language"),
     ],
@@ -73,7 +73,7 @@ def test_subcommands_share_groups_of_options() -> None:
     assert [*table.subcommands] == ["one", "two"]
     one = table.subcommands["one"]
     assert one is table.subcommands["two"]
-    assert {**one.options} == {"-a": Takes("-a"), "-b": Takes("-b", (Role("text"),))}
+    assert {**one.options} == {"-a": OptionSpec("-a"), "-b": OptionSpec("-b", (Role("text"),))}
     assert (one.requires, one.input_options) == (frozenset({"-a"}), frozenset({"-b"}))
     assert one.operands_if == ((frozenset({"-b"}), Operands((Role("read"),))),)
 
@@ -108,7 +108,7 @@ def test_other_keys_are_taken_as_they_are() -> None:
         transparent="numbers",
         arguments_from="@",
         input_operands=1,
-        prefixes={"+": Takes("+", (Role("text"),))},
+        prefixes={"+": OptionSpec("+", (Role("text"),))},
     )
 
 
@@ -211,14 +211,14 @@ def test_what_the_format_does_not_know_is_an_error_naming_the_file(text: str, wh
 def test_table_says_whose_it_is_and_by_which_manual(text: str, what: str) -> None:
     """Tables are reviewed beside their sources."""
     with pytest.raises(TableError) as caught:
-        entry_of(text, "x.toml")
+        parse_table(text, "x.toml")
 
     assert str(caught.value) == f"x.toml: {what}."
 
 
 def test_first_line_alone_says_whose_a_table_is() -> None:
     """A parser for every file would take too long."""
-    assert programs_of('programs = ["test", "["]\n', "x.toml") == ("test", "[")
+    assert parse_programs('programs = ["test", "["]\n', "x.toml") == ("test", "[")
     with pytest.raises(TableError) as caught:
-        programs_of('programs = ["a", 1]\n', "x.toml")
+        parse_programs('programs = ["a", 1]\n', "x.toml")
     assert str(caught.value) == 'x.toml: the first line is not `programs = ["...", ...]`.'

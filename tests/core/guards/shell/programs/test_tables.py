@@ -10,9 +10,9 @@ import pytest
 from tests.rows import each_row, failing
 
 from toolcharter.guards.shell.languages import MODULES
-from toolcharter.guards.shell.programs.table import Entry, Role, Table
+from toolcharter.guards.shell.programs.table import Role, Table, TableEntry
 from toolcharter.guards.shell.programs.table_file import TableError
-from toolcharter.guards.shell.programs.tables import CORE, Tables
+from toolcharter.guards.shell.programs.tables import CORE_TABLES, Tables
 
 # What programs take and do not list, or list in another way.
 UNLISTED = {"--from", "--help", "--version"} | {
@@ -36,20 +36,20 @@ def roles_of(table: Table) -> Iterator[Role]:
 
 
 def all_tables() -> Iterator[Table]:
-    for file in CORE.files():
-        entry = CORE.find(file.stem)
+    for file in CORE_TABLES.files():
+        entry = CORE_TABLES.find(file.stem)
         assert entry is not None
         yield from tables_of(entry.table)
 
 
-@each_row("file", CORE.files(), ids=lambda file: file.stem)
+@each_row("file", CORE_TABLES.files(), ids=lambda file: file.stem)
 def test_file_loads_and_is_named_after_its_first_program(file: Path) -> None:
     """So that a program is found by a look at the folder."""
-    entry = CORE.find(file.stem)
+    entry = CORE_TABLES.find(file.stem)
 
     assert entry is not None
     assert (entry.file, entry.programs[0]) == (str(file), file.stem)
-    assert all(CORE.find(program) == entry for program in entry.programs)
+    assert all(CORE_TABLES.find(program) == entry for program in entry.programs)
 
 
 def test_little_languages_of_the_tables_are_those_that_are_read() -> None:
@@ -67,12 +67,12 @@ def test_modules_of_other_programs_have_a_table() -> None:
     """`same_as` names a program that is known."""
     names = {name for table in all_tables() for name in table.modules.values() if isinstance(name, str)}
 
-    assert failing(sorted(names), {*CORE.programs()}.__contains__) == []
+    assert failing(sorted(names), {*CORE_TABLES.programs()}.__contains__) == []
 
 
-def documented() -> list[Entry]:
+def documented() -> list[TableEntry]:
     """The tables of programs that list their long options, where the version can be compared."""
-    entries = {entry.file: entry for entry in map(CORE.find, CORE.programs()) if entry}
+    entries = {entry.file: entry for entry in map(CORE_TABLES.find, CORE_TABLES.programs()) if entry}
     sources = re.compile(r"GNU coreutils |GNU diffutils |util-linux 2\.38\.1")
     found = [one for one in entries.values() if sources.match(one.source) and one.table.style not in {"words", "test"}]
     return sorted(found, key=lambda entry: entry.programs)
@@ -88,14 +88,14 @@ def test_tables_have_the_long_options_that_their_programs_list() -> None:
     assert {entry.programs: options for entry in compared if (options := differences(entry)) != (set(), set())} == {}
 
 
-def is_described(entry: Entry, program: str) -> bool:
+def is_described(entry: TableEntry, program: str) -> bool:
     """Whether the installed program has the version that the table is about."""
     found = re.search(r"[\d.]*\d", entry.source)
     assert found is not None
     return found[0] in output_of(program, "--version")
 
 
-def differences(entry: Entry) -> tuple[set[str], set[str]]:
+def differences(entry: TableEntry) -> tuple[set[str], set[str]]:
     """The options that are listed and not known, and those that are known and not even mentioned."""
     listed, mentioned = set[str](), set[str]()
     for program in entry.programs:

@@ -3,7 +3,7 @@
 import shlex
 
 from toolcharter.guards.shell.nodes import Command, Reading, Word
-from toolcharter.guards.shell.programs.requirements import read
+from toolcharter.guards.shell.programs.requirements import read_command
 
 WS = "/work/space"
 
@@ -11,7 +11,7 @@ WS = "/work/space"
 def reading_of(line: str) -> Reading:
     """*line* as the table of its program reads it: one command of literal words, in the workspace."""
     words = tuple(Word(shlex.quote(word), word, prefix=word) for word in shlex.split(line))
-    return read(Command(words), workspace=WS)
+    return read_command(Command(words), workspace=WS)
 
 
 def needs_of(line: str) -> str:

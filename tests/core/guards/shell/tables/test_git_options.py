@@ -12,7 +12,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.guards.shell.programs.table import Table
-from toolcharter.guards.shell.programs.tables import CORE
+from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 GIT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -40,7 +40,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @each_row("name", ["log", "diff", "commit", "branch", "tag", "grep", "ls-files", "status", "add", "blame"])
 def test_option_that_takes_the_next_word_does_so_in_git(repository: Path, name: str) -> None:
     """Git does not say that a word is unknown which the table gives to the option before it."""
-    table = CORE.find("git")
+    table = CORE_TABLES.find("git")
     assert table is not None
     complaint = _complaint(repository, name, UNKNOWN)
 
@@ -54,8 +54,8 @@ def test_option_that_takes_the_next_word_does_so_in_git(repository: Path, name: 
 
 
 def _separate(table: Table) -> Iterator[str]:
-    for spelling, takes in table.options.items():
-        if takes.roles and not takes.is_attached:
+    for spelling, spec in table.options.items():
+        if spec.roles and not spec.is_attached:
             yield spelling
 
 
