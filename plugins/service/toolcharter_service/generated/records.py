@@ -40,7 +40,7 @@ class NotProposed(NamedTuple):
 
 
 def store_within_limit(store: StoreTransaction, proposal: ToolProposal, limit: int) -> ToolProposal | NotProposed:
-    """Store *proposal* for a review, unless it exists, has been reviewed, or *most* proposals are pending already."""
+    """Store *proposal* for a review, unless it exists, has been reviewed, or *limit* proposals are pending already."""
     known = store.get(ToolProposal, proposal.id)
     if known is not None and known.record.status == "pending":
         return known.record

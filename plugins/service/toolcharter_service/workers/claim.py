@@ -1,4 +1,4 @@
-"""`Claim`: the state of one job of the runner `remote`, seen from the runner. `Life`: the runner's own heartbeat."""
+"""`Claim`: one job of the runner `remote`, seen from the runner. `RunnerHeartbeat`: the runner's own heartbeat."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ STOP_S = 10.0
 _KEPT_S = 3600.0
 
 
-class Place(NamedTuple):
+class JobTarget(NamedTuple):
     """The tenant and workspace whose workers run a job, and its time limits."""
 
     bus: Bus
@@ -29,9 +29,9 @@ class Place(NamedTuple):
 class Claim:
     """The state of the job *job_id*, which runs *program*. Its methods raise `BusUnavailable`."""
 
-    def __init__(self, place: Place, job_id: str, program: str) -> None:
-        self.place, self.job_id, self.program = place, job_id, program
-        self._claim_by = time.monotonic() + place.claim_s
+    def __init__(self, target: JobTarget, job_id: str, program: str) -> None:
+        self.target, self.job_id, self.program = target, job_id, program
+        self._claim_by = time.monotonic() + target.claim_s
         self._is_taken = False
         self._stopped: float | None = None
         self.is_stopped = False
@@ -40,12 +40,12 @@ class Claim:
     def is_taken(self) -> bool:
         """Whether a worker has taken the job."""
         if not self._is_taken:
-            self._is_taken = self.place.bus.get(self.place.tenant, f"claim-{self.job_id}") is not None
+            self._is_taken = self.target.bus.get(self.target.tenant, f"claim-{self.job_id}") is not None
         return self._is_taken
 
-    def is_withdrawn(self) -> bool:
+    def withdraw(self) -> bool:
         """Withdraw the job. Return False if a worker has already taken it."""
-        return self.place.bus.create(self.place.tenant, f"claim-{self.job_id}", WITHDRAWN)
+        return self.target.bus.create(self.target.tenant, f"claim-{self.job_id}", WITHDRAWN)
 
     def require_in_time(self) -> None:
         """Withdraw the job if it has waited for a worker for `claim_s`.
@@ -53,39 +53,39 @@ class Claim:
         Raises:
             Denied: The job is withdrawn, so no worker will start it.
         """
-        if time.monotonic() < self._claim_by or not self.is_withdrawn():
+        if time.monotonic() < self._claim_by or not self.withdraw():
             return
-        place = self.place
-        what = f"No worker for the workspace {place.workspace!r} took the program in {place.claim_s:g} s."
+        target = self.target
+        what = f"No worker for the workspace {target.workspace!r} took the program in {target.claim_s:g} s."
         raise Denied("sandbox_unavailable", what, hint="Start `toolcharter worker` with this workspace.")
 
-    def has_holder(self) -> bool:
+    def is_worker_alive(self) -> bool:
         """Whether the worker that has taken the job still renews its lease."""
-        return self.place.bus.holder(self.place.tenant, f"job-{self.job_id}") is not None
+        return self.target.bus.holder(self.target.tenant, f"job-{self.job_id}") is not None
 
     def stop(self) -> None:
         """Ask the worker to end the program."""
         self._stopped = self._stopped or time.monotonic()
-        self.place.bus.create(self.place.tenant, f"stop-{self.job_id}", ttl_s=_KEPT_S)
-        self.place.bus.publish(self.place.tenant, TOPIC, self.job_id.encode())
+        self.target.bus.create(self.target.tenant, f"stop-{self.job_id}", ttl_s=_KEPT_S)
+        self.target.bus.publish(self.target.tenant, TOPIC, self.job_id.encode())
         self.is_stopped = True
 
     def require_end_in_time(self) -> None:
         """Raise `ToolError` with `worker_lost` if the worker was asked to end the program, and took too long."""
         if self._stopped is not None and time.monotonic() > self._stopped + STOP_S:
-            raise self.lost("it does not end the program")
+            raise self.lost_error("it does not end the program")
 
-    def lost(self, why: str) -> ToolError:
+    def lost_error(self, why: str) -> ToolError:
         """Return the exception for a lost worker."""
         return ToolError(f"The worker that ran {self.program} is lost: {why}.", reason="worker_lost")
 
 
-class Life:
+class RunnerHeartbeat:
     """The heartbeat of a runner on the bus, from `begin` to `end`. If it stops, workers end the runner's programs."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, target: JobTarget) -> None:
         self.name = uuid4().hex
-        self._place = place
+        self._target = target
         self._lock = threading.Lock()
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -98,8 +98,8 @@ class Life:
         """
         with self._lock:
             if self._thread is None:
-                self._say()
-                self._thread = threading.Thread(target=self._go_on, name="toolcharter-caller", daemon=True)
+                self._renew_lease()
+                self._thread = threading.Thread(target=self._renew_until_over, name="toolcharter-caller", daemon=True)
                 self._thread.start()
 
     def end(self) -> None:
@@ -109,14 +109,14 @@ class Life:
             if self._thread is not None:
                 self._thread.join()
 
-    def _say(self) -> None:
-        place = self._place
-        self._lease = place.bus.lease(place.tenant, caller_lease(self.name), holder=self.name, ttl_s=place.lease_s)
+    def _renew_lease(self) -> None:
+        target = self._target
+        self._lease = target.bus.lease(target.tenant, caller_lease(self.name), holder=self.name, ttl_s=target.lease_s)
 
-    def _go_on(self) -> None:
-        while not self._is_over.wait(self._place.lease_s / 4):
+    def _renew_until_over(self) -> None:
+        while not self._is_over.wait(self._target.lease_s / 4):
             with suppress(BusUnavailable):
-                self._say()
+                self._renew_lease()
         if self._lease is not None:
             with suppress(BusUnavailable):
-                self._place.bus.release(self._lease)
+                self._target.bus.release(self._lease)

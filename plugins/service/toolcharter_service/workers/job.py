@@ -59,7 +59,7 @@ def caller_lease(caller: str) -> str:
     return f"caller-{caller}"
 
 
-def written(remote: RemoteJob) -> bytes:
+def serialize_job(remote: RemoteJob) -> bytes:
     """Serialise a job as an item of the queue."""
     job = remote.job
     document = {
@@ -85,48 +85,51 @@ def written(remote: RemoteJob) -> bytes:
     return orjson.dumps(document)
 
 
-def read(item: bytes) -> RemoteJob:
-    """Parse an item from `written`.
+def parse_job(item: bytes) -> RemoteJob:
+    """Parse an item from `serialize_job`.
 
     Raises:
         ValueError: The item is no valid job.
     """
     try:
-        told: dict[str, Any] = orjson.loads(item)
+        document: dict[str, Any] = orjson.loads(item)
         job = Job(
-            argv=tuple(map(str, told["argv"])),
-            cwd=str(told["cwd"]),
-            env={str(name): str(value) for name, value in told["env"].items()},
-            stdin=base64.b64decode(told["stdin"], validate=True),
+            argv=tuple(map(str, document["argv"])),
+            cwd=str(document["cwd"]),
+            env={str(name): str(value) for name, value in document["env"].items()},
+            stdin=base64.b64decode(document["stdin"], validate=True),
             expires=float("inf")
-            if told["goes_on"] is True
-            else time.monotonic() + _seconds(told["left_s"], 0.0, MAX_LEFT_S),
-            max_output_bytes=_count(told["max_output_bytes"], 0),
+            if document["goes_on"] is True
+            else time.monotonic() + _parse_seconds(document["left_s"], 0.0, MAX_LEFT_S),
+            max_output_bytes=_parse_count(document["max_output_bytes"], 0),
             limits=ProcessLimits(
-                **{name: None if value is None else _count(value, 1) for name, value in told["limits"].items()}
+                **{
+                    name: None if value is None else _parse_count(value, 1)
+                    for name, value in document["limits"].items()
+                }
             ),
-            read_only=told["read_only"] is not False,
-            protected=tuple(map(str, told["protected"])),
-            network=told["network"] is True,
-            drops_errors=told["drops_errors"] is True,
+            read_only=document["read_only"] is not False,
+            protected=tuple(map(str, document["protected"])),
+            network=document["network"] is True,
+            drops_errors=document["drops_errors"] is True,
         )
-        hidden = tuple(HiddenPath(str(path), bool(is_folder)) for path, is_folder in told["hidden"])
-        terminal = told["terminal"]
+        hidden = tuple(HiddenPath(str(path), bool(is_folder)) for path, is_folder in document["hidden"])
+        terminal = document["terminal"]
         return RemoteJob(
-            _identifier(told["job_id"]),
+            _parse_identifier(document["job_id"]),
             job,
             hidden,
-            _seconds(told["lease_s"], 1.0, MAX_LEASE_S),
-            told["needs_sandbox"] is not False,
-            _identifier(told["caller"]),
-            told["goes_on"] is True,
-            None if terminal is None else TerminalSize(*(_count(number, 1) for number in terminal)),
+            _parse_seconds(document["lease_s"], 1.0, MAX_LEASE_S),
+            document["needs_sandbox"] is not False,
+            _parse_identifier(document["caller"]),
+            document["goes_on"] is True,
+            None if terminal is None else TerminalSize(*(_parse_count(number, 1) for number in terminal)),
         )
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"this is no job: {error}") from error
 
 
-def _seconds(value: Any, least: float, most: float) -> float:
+def _parse_seconds(value: Any, least: float, most: float) -> float:
     """Validate a time from the bus. A worker could wait for ever for a time that is no number.
 
     Raises:
@@ -137,22 +140,22 @@ def _seconds(value: Any, least: float, most: float) -> float:
     return float(value)
 
 
-def _count(value: Any, least: int) -> int:
+def _parse_count(value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{value!r} is no count of at least {least}")
     return value
 
 
-def _identifier(value: Any) -> str:
+def _parse_identifier(value: Any) -> str:
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise ValueError(f"{value!r} is no identifier of a job or a runner")
     return value
 
 
-def chunks(outcome: Ended | Denied | ToolError) -> Iterator[bytes]:
+def result_chunks(outcome: Ended | Denied | ToolError) -> Iterator[bytes]:
     """Yield the result of a job in chunks. The last chunk describes its end."""
     if not isinstance(outcome, Ended):
-        yield failure(outcome)
+        yield failure_chunk(outcome)
         return
     for mark, stream in ((b"o", outcome.stdout), (b"e", outcome.stderr)):
         for start in range(0, len(stream), CHUNK_BYTES):
@@ -161,19 +164,23 @@ def chunks(outcome: Ended | Denied | ToolError) -> Iterator[bytes]:
     yield b"x" + orjson.dumps(end)
 
 
-def failure(error: Denied | ToolError) -> bytes:
+def failure_chunk(error: Denied | ToolError) -> bytes:
     """Return the last chunk of a job that was refused or failed."""
     kind = "denied" if isinstance(error, Denied) else "error"
     end = {"kind": kind, "reason": error.reason, "message": error.message, "hint": error.hint}
     return b"x" + orjson.dumps(end)
 
 
-def end_of_program(outcome: int | Denied | ToolError | None) -> bytes:
+def last_piece(outcome: int | Denied | ToolError | None) -> bytes:
     """Return the last piece of a background program, or of one that could not be started."""
-    return failure(outcome) if isinstance(outcome, (Denied, ToolError)) else b"x" + orjson.dumps({"exit_code": outcome})
+    return (
+        failure_chunk(outcome)
+        if isinstance(outcome, (Denied, ToolError))
+        else b"x" + orjson.dumps({"exit_code": outcome})
+    )
 
 
-class End(BaseModel, strict=True, extra="forbid"):
+class ProgramEnd(BaseModel, strict=True, extra="forbid"):
     """The end of a program, parsed from the last piece."""
 
     kind: Literal["ended", "denied", "error"] = "ended"
@@ -186,7 +193,7 @@ class End(BaseModel, strict=True, extra="forbid"):
     timed_out: bool = False
 
 
-def end_of(piece: bytes) -> End:
+def parse_end(piece: bytes) -> ProgramEnd:
     """Parse the last piece.
 
     Raises:
@@ -194,7 +201,7 @@ def end_of(piece: bytes) -> End:
         ToolError: The job failed; `worker_lost`, if no worker has written the piece.
     """
     try:
-        end = End.model_validate_json(piece[1:])
+        end = ProgramEnd.model_validate_json(piece[1:])
     except ValidationError:
         raise ToolError("The end of the program's result is invalid.", reason="worker_lost") from None
     if end.kind == "denied":
@@ -204,7 +211,7 @@ def end_of(piece: bytes) -> End:
     return end
 
 
-class Gathered:
+class ResultAssembler:
     """Joins the chunks of a job's result.
 
     Args:
@@ -220,8 +227,8 @@ class Gathered:
         """Add the next chunk. Return the result of the job if this is the last chunk.
 
         Raises:
-            Denied: As `end_of`.
-            ToolError: As `end_of`; `worker_lost`, if there is too much output, or the end is invalid.
+            Denied: As `parse_end`.
+            ToolError: As `parse_end`; `worker_lost`, if there is too much output, or the end is invalid.
         """
         self.count += 1
         if chunk[:1] in self._streams:
@@ -230,7 +237,7 @@ class Gathered:
             if len(stream) > self._max_bytes:
                 raise ToolError("There is more output than a worker sends.", reason="worker_lost")
             return None
-        end = end_of(chunk)
+        end = parse_end(chunk)
         if end.exit_code is None:
             raise ToolError("The end of the program's result is invalid.", reason="worker_lost")
         return Ended(

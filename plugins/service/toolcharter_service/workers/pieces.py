@@ -15,38 +15,38 @@ from toolcharter import Bus, BusUnavailable
 PIECE_BYTES = 65_536
 WINDOW = 16
 CALLER, WORKER = "caller", "worker"
-KEPT_S = 86_400.0
+RETENTION_S = 86_400.0
 """How long an unread piece is kept, in seconds."""
 
 
-class Bell:
+class Waker:
     """Wakes the one thread that waits for it. Any thread may ring it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._heard, self._rope = os.pipe()
+        self._read_end, self._write_end = os.pipe()
         self._is_open = True
-        for descriptor in (self._heard, self._rope):
+        for descriptor in (self._read_end, self._write_end):
             os.set_blocking(descriptor, False)
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the waiting thread, or make its next wait return at once."""
         with self._lock, suppress(BlockingIOError):
             if self._is_open:
-                os.write(self._rope, b".")
+                os.write(self._write_end, b".")
 
     def wait(self, timeout_s: float, *, readable: int | None = None, writable: int | None = None) -> bool:
         """Wait until it rings, a descriptor is ready, or the time is over. Return whether *readable* is ready."""
         waiting = select.poll()
-        waiting.register(self._heard, select.POLLIN)
+        waiting.register(self._read_end, select.POLLIN)
         if readable is not None:
             waiting.register(readable, select.POLLIN)
         if writable is not None:
             waiting.register(writable, select.POLLOUT)
         ready = [descriptor for descriptor, _ in waiting.poll(max(0.0, timeout_s) * 1000)]
-        if self._heard in ready:
+        if self._read_end in ready:
             with suppress(BlockingIOError):
-                os.read(self._heard, 4096)
+                os.read(self._read_end, 4096)
         return readable in ready
 
     def close(self) -> None:
@@ -54,19 +54,19 @@ class Bell:
         with self._lock:
             if self._is_open:
                 self._is_open = False
-                os.close(self._heard)
-                os.close(self._rope)
+                os.close(self._read_end)
+                os.close(self._write_end)
 
 
-class Side:
+class StreamEndpoint:
     """One end of a job's streams, `caller` or `worker`, and the messages about them."""
 
-    def __init__(self, bus: Bus, tenant: str, job_id: str, own: str, bell: Bell) -> None:
-        self.bus, self.tenant, self._job_id, self._bell = bus, tenant, job_id, bell
+    def __init__(self, bus: Bus, tenant: str, job_id: str, own: str, waker: Waker) -> None:
+        self.bus, self.tenant, self._job_id, self._waker = bus, tenant, job_id, waker
         self._writers: dict[str, Writer] = {}
         self._readers: dict[str, Reader] = {}
         self._to = f"job-{job_id}-{WORKER if own == CALLER else CALLER}"
-        self._subscription = bus.subscribe(f"job-{job_id}-{own}", self._heard)
+        self._subscription = bus.subscribe(f"job-{job_id}-{own}", self._on_message)
 
     def writer(self, name: str) -> "Writer":
         """Return the writer of the stream *name*."""
@@ -80,72 +80,74 @@ class Side:
         """Return the bus key of a piece."""
         return f"{name}-{self._job_id}-{number}"
 
-    def tell(self, what: str, name: str, count: int) -> None:
+    def notify(self, what: str, name: str, count: int) -> None:
         """Publish a message to the other side. It is lost if the bus is unreachable."""
         self.bus.publish(self.tenant, self._to, f"{what} {name} {count}".encode())
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Make the readers poll for pieces whose messages were lost."""
         for reader in self._readers.values():
-            reader.look()
+            reader.poll()
 
     def close(self) -> None:
         """Stop receiving messages."""
         self._subscription.close()
 
-    def _heard(self, tenant: str, payload: bytes) -> None:
+    def _on_message(self, tenant: str, payload: bytes) -> None:
         what, name, count = payload.decode("ascii").split(" ")
         if tenant != self.tenant:
             return
         if what == "new" and name in self._readers:
             self._readers[name].is_due = True
         elif what == "read" and name in self._writers:
-            self._writers[name].read(int(count))
-        self._bell.ring()
+            self._writers[name].acknowledge(int(count))
+        self._waker.wake()
 
 
 class Writer:
-    """Writes pieces while there is room for them. For one thread; any thread may call `read`."""
+    """Writes pieces while there is room for them. For one thread; any thread may call `acknowledge`."""
 
-    def __init__(self, side: Side, name: str) -> None:
-        self._side, self._name = side, name
-        self._count = self._read = 0
+    def __init__(self, endpoint: StreamEndpoint, name: str) -> None:
+        self._endpoint, self._name = endpoint, name
+        self._count = self._acknowledged = 0
 
     @property
     def has_room(self) -> bool:
         """Whether another piece may be written."""
-        return self._count - self._read < WINDOW
+        return self._count - self._acknowledged < WINDOW
 
     def put(self, piece: bytes) -> None:
         """Write *piece*. The caller checks `has_room` first, and repeats the same piece after `BusUnavailable`."""
-        self._side.bus.create(self._side.tenant, self._side.key(self._name, self._count), piece, ttl_s=KEPT_S)
+        self._endpoint.bus.create(
+            self._endpoint.tenant, self._endpoint.key(self._name, self._count), piece, ttl_s=RETENTION_S
+        )
         self._count += 1
-        self._side.tell("new", self._name, self._count)
+        self._endpoint.notify("new", self._name, self._count)
 
-    def read(self, count: int) -> None:
+    def acknowledge(self, count: int) -> None:
         """Note that the other side has read *count* pieces."""
-        self._read = max(self._read, count)
+        self._acknowledged = max(self._acknowledged, count)
 
     def drop(self) -> None:
         """Delete the unread pieces."""
         with suppress(BusUnavailable):  # They expire then.
-            for number in range(self._read, self._count):
-                self._side.bus.delete(self._side.tenant, self._side.key(self._name, number))
+            for number in range(self._acknowledged, self._count):
+                self._endpoint.bus.delete(self._endpoint.tenant, self._endpoint.key(self._name, number))
 
 
 class Reader:
     """Reads pieces in order. For one thread."""
 
-    def __init__(self, side: Side, name: str) -> None:
-        self._side, self._name = side, name
+    def __init__(self, endpoint: StreamEndpoint, name: str) -> None:
+        self._endpoint, self._name = endpoint, name
         self.is_due = True
         """Whether a piece may be there: a message has announced one, or it is time to poll."""
         self._count = self._forgotten = 0
-        self._looks = False
+        self._is_polling = False
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Poll at the next read, and publish the count again, since messages may be lost."""
-        self.is_due = self._looks = True
+        self.is_due = self._is_polling = True
 
     def next(self) -> bytes | None:
         """Return the next piece; None if it is not there.
@@ -155,13 +157,13 @@ class Reader:
         """
         if not self.is_due:
             return None
-        side = self._side
+        endpoint = self._endpoint
         if self._forgotten < self._count:
-            side.bus.delete(side.tenant, side.key(self._name, self._forgotten))
+            endpoint.bus.delete(endpoint.tenant, endpoint.key(self._name, self._forgotten))
             self._forgotten = self._count
         self.is_due = False
         try:
-            piece = side.bus.get(side.tenant, side.key(self._name, self._count))
+            piece = endpoint.bus.get(endpoint.tenant, endpoint.key(self._name, self._count))
         except BusUnavailable:
             self.is_due = True
             raise
@@ -169,11 +171,11 @@ class Reader:
             self.is_due = True
             self._count += 1
             with suppress(BusUnavailable):
-                side.bus.delete(side.tenant, side.key(self._name, self._forgotten))
+                endpoint.bus.delete(endpoint.tenant, endpoint.key(self._name, self._forgotten))
                 self._forgotten = self._count
-        if piece is not None or self._looks:
-            self._looks = False
-            side.tell("read", self._name, self._count)
+        if piece is not None or self._is_polling:
+            self._is_polling = False
+            endpoint.notify("read", self._name, self._count)
         return piece
 
     def drop(self) -> None:

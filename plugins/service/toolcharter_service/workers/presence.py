@@ -7,16 +7,16 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 TOPIC = "workers"
-SAYS_S = 2.0
+HEARTBEAT_S = 2.0
 """The time between two heartbeats of a worker, in seconds."""
-FORGOTTEN_S = 10.0
+LISTED_S = 10.0
 """How long a worker without a heartbeat is still listed, in seconds."""
-HEARD_MAX = 1000
+MAX_LISTED = 1000
 """The most workers of a tenant that are listed."""
 _Word = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Sign(BaseModel, extra="forbid"):
+class WorkerHeartbeat(BaseModel, extra="forbid"):
     """The heartbeat of a worker, for one tenant."""
 
     id: _Word
@@ -26,7 +26,7 @@ class Sign(BaseModel, extra="forbid"):
     """How many of the tenant's jobs it runs now."""
 
 
-class WorkerSeen(Sign):
+class WorkerSeen(WorkerHeartbeat):
     """A worker, and when its last heartbeat came."""
 
     seen: float
@@ -51,23 +51,23 @@ class Presence:
     def __init__(self, tenants: Collection[str], clock: Callable[[], float] = time.time) -> None:
         self._tenants = tenants
         self._clock = clock
-        self._heard: dict[str, dict[str, WorkerSeen]] = {}
+        self._seen: dict[str, dict[str, WorkerSeen]] = {}
 
-    def heard(self, tenant: str, payload: bytes) -> None:
+    def record(self, tenant: str, payload: bytes) -> None:
         """Note a heartbeat. An invalid message is ignored."""
         try:
-            sign = Sign.model_validate_json(payload)
+            heartbeat = WorkerHeartbeat.model_validate_json(payload)
         except ValidationError:
             return
         if tenant not in self._tenants:
             return
-        heard = {one.id: one for one in self.of(tenant)}
-        heard[sign.id] = WorkerSeen(**sign.model_dump(), seen=self._clock())
-        if len(heard) <= HEARD_MAX:
-            self._heard[tenant] = heard
+        seen = {one.id: one for one in self.live_workers(tenant)}
+        seen[heartbeat.id] = WorkerSeen(**heartbeat.model_dump(), seen=self._clock())
+        if len(seen) <= MAX_LISTED:
+            self._seen[tenant] = seen
 
-    def of(self, tenant: str) -> list[WorkerSeen]:
+    def live_workers(self, tenant: str) -> list[WorkerSeen]:
         """Return the live workers of *tenant*."""
-        since = self._clock() - FORGOTTEN_S
-        lately = [one for one in self._heard.get(tenant, {}).values() if one.seen > since]
+        since = self._clock() - LISTED_S
+        lately = [one for one in self._seen.get(tenant, {}).values() if one.seen > since]
         return sorted(lately, key=lambda one: (one.name, one.id))

@@ -36,9 +36,9 @@ class ProcessBus:
 
     def __init__(self) -> None:
         self._lock = threading.Condition()
-        self._heard: dict[str, list[Callable[[str, bytes], object]]] = {}
+        self._subscribers: dict[str, list[Callable[[str, bytes], object]]] = {}
         self._messages: deque[_Message] = deque()
-        self._teller: threading.Thread | None = None
+        self._dispatcher: threading.Thread | None = None
         self._queues: dict[tuple[str, str], _ProcessQueue] = {}
         self._values: dict[tuple[str, str], tuple[bytes, float]] = {}
         self._leases: dict[tuple[str, str], tuple[BusLease, float]] = {}
@@ -47,45 +47,45 @@ class ProcessBus:
 
     def publish(self, tenant: str, topic: str, payload: bytes = b"") -> None:
         """As `Bus.publish`."""
-        _checked(tenant, topic)
+        _require_names(tenant, topic)
         with self._lock:
-            if self._closed or topic not in self._heard:
+            if self._closed or topic not in self._subscribers:
                 return
             self._messages.append((tenant, topic, payload))
             self._lock.notify_all()
-            if self._teller is None or not self._teller.is_alive():
-                self._teller = threading.Thread(target=self._tell, name="toolcharter-bus", daemon=True)
-                self._teller.start()
+            if self._dispatcher is None or not self._dispatcher.is_alive():
+                self._dispatcher = threading.Thread(target=self._dispatch, name="toolcharter-bus", daemon=True)
+                self._dispatcher.start()
 
     def subscribe(self, topic: str, on_message: Callable[[str, bytes], object]) -> "_ProcessSubscription":
         """As `Bus.subscribe`."""
-        _checked("", topic)
+        _require_names("", topic)
         with self._lock:
-            self._heard[topic] = [*self._heard.get(topic, ()), on_message]
+            self._subscribers[topic] = [*self._subscribers.get(topic, ()), on_message]
         return _ProcessSubscription(self, topic, on_message)
 
     def unsubscribe(self, topic: str, on_message: Callable[[str, bytes], object]) -> None:
         """Remove a subscriber."""
         with self._lock:
-            left = [each for each in self._heard.pop(topic, ()) if each is not on_message]
+            left = [each for each in self._subscribers.pop(topic, ()) if each is not on_message]
             if left:
-                self._heard[topic] = left
+                self._subscribers[topic] = left
 
-    def _tell(self) -> None:
+    def _dispatch(self) -> None:
         while True:
             with self._lock:
                 self._lock.wait_for(lambda: self._messages or self._closed)
                 if self._closed:
                     return
                 tenant, topic, payload = self._messages.popleft()
-                listening = tuple(self._heard.get(topic, ()))
-            for on_message in listening:
+                subscribers = tuple(self._subscribers.get(topic, ()))
+            for on_message in subscribers:
                 with suppress(Exception):
                     on_message(tenant, payload)
 
     def queue(self, tenant: str, name: str, *, ack_wait_s: float = 30, max_deliveries: int = 3) -> "_ProcessQueue":
         """As `Bus.queue`."""
-        _checked(tenant, name)
+        _require_names(tenant, name)
         with self._lock:
             known = self._queues.get((tenant, name))
             if known is None:
@@ -94,7 +94,7 @@ class ProcessBus:
 
     def create(self, tenant: str, key: str, value: bytes = b"", *, ttl_s: float = 86_400) -> bool:
         """As `Bus.create`."""
-        _checked(tenant, key)
+        _require_names(tenant, key)
         now = time.monotonic()
         with self._lock:
             if len(self._values) > _MANY:
@@ -106,20 +106,20 @@ class ProcessBus:
 
     def get(self, tenant: str, key: str) -> bytes | None:
         """As `Bus.get`."""
-        _checked(tenant, key)
+        _require_names(tenant, key)
         with self._lock:
             value, expires = self._values.get((tenant, key), (None, 0.0))
             return value if expires > time.monotonic() else None
 
     def delete(self, tenant: str, key: str) -> None:
         """As `Bus.delete`."""
-        _checked(tenant, key)
+        _require_names(tenant, key)
         with self._lock:
             self._values.pop((tenant, key), None)
 
     def lease(self, tenant: str, name: str, *, holder: str, ttl_s: float) -> BusLease | None:
         """As `Bus.lease`."""
-        _checked(tenant, name)
+        _require_names(tenant, name)
         now = time.monotonic()
         with self._lock:
             held, expires = self._leases.get((tenant, name), (None, 0.0))
@@ -151,7 +151,7 @@ class ProcessBus:
 
     def holder(self, tenant: str, name: str) -> str | None:
         """As `Bus.holder`."""
-        _checked(tenant, name)
+        _require_names(tenant, name)
         with self._lock:
             held, expires = self._leases.get((tenant, name), (None, 0.0))
             return held.holder if held is not None and expires > time.monotonic() else None
@@ -205,10 +205,10 @@ class _ProcessQueue:
             if item_id in self._known:
                 return False
             self._known[item_id] = now + REMEMBERED_S
-            self.enter(_Item(item, item_id), 0.0)
+            self.schedule(_Item(item, item_id), 0.0)
             return True
 
-    def enter(self, item: _Item, due: float) -> None:
+    def schedule(self, item: _Item, due: float) -> None:
         """Make *item* available from *due* on. The caller holds the lock."""
         item.due, item.token = due, 0
         heappush(self._due, (due, next(self._numbers), item))
@@ -223,15 +223,15 @@ class _ProcessQueue:
                 while self._due and self._due[0][2].due != self._due[0][0]:
                     heappop(self._due)  # It is finished, or is due at another time now.
                 if self._due and self._due[0][0] <= now:
-                    return self._handed_out(heappop(self._due)[2], now)
+                    return self._hand_out(heappop(self._due)[2], now)
                 if now >= until:
                     return None
                 self._changed.wait(min(until, self._due[0][0] if self._due else until) - now)
 
-    def _handed_out(self, item: _Item, now: float) -> "_ProcessDelivery":
+    def _hand_out(self, item: _Item, now: float) -> "_ProcessDelivery":
         item.deliveries += 1
         due = now + self._ack_wait_s
-        self.enter(item, due)
+        self.schedule(item, due)
         item.token = next(self._numbers)
         return _ProcessDelivery(self, item, self._tenant, exhausted=item.deliveries > self._max_deliveries)
 
@@ -243,13 +243,13 @@ class _ProcessQueue:
             if due is None:
                 item.due, item.token = -1.0, -1
             else:
-                self.enter(item, due)
+                self.schedule(item, due)
 
-    def keep(self, item: _Item, token: int) -> None:
+    def extend(self, item: _Item, token: int) -> None:
         """Restart the acknowledgement deadline of *item*, unless *token* is outdated by a later delivery."""
         with self._changed:
             if item.token == token:
-                self.enter(item, time.monotonic() + self._ack_wait_s)
+                self.schedule(item, time.monotonic() + self._ack_wait_s)
                 item.token = token
 
 
@@ -268,10 +268,10 @@ class _ProcessDelivery:
 
     def in_progress(self) -> None:
         """As `Delivery.in_progress`."""
-        self._queue.keep(self._item, self._token)
+        self._queue.extend(self._item, self._token)
 
 
-def _checked(tenant: str, name: str) -> None:
+def _require_names(tenant: str, name: str) -> None:
     bus_name(name)
     if tenant:
         bus_name(tenant)

@@ -28,16 +28,16 @@ from toolcharter import (
     hookimpl,
     open_bus,
 )
-from toolcharter_service.workers.claim import POLL_S, STOP_S, Claim, Life, Place
+from toolcharter_service.workers.claim import POLL_S, STOP_S, Claim, JobTarget, RunnerHeartbeat
 from toolcharter_service.workers.job import (
     ACK_WAIT_S,
     MAX_DELIVERIES,
     TOPIC,
     WITHDRAWN,
-    Gathered,
     RemoteJob,
+    ResultAssembler,
     queue_name,
-    written,
+    serialize_job,
 )
 from toolcharter_service.workers.running import RemoteRunning
 
@@ -99,13 +99,13 @@ class RemoteRunner:
     def __init__(self, bus: Bus, policy: RemotePolicy, scope: RunnerScope) -> None:
         self.is_sandbox = policy.sandbox
         self._policy, self._scope = policy, scope
-        self._place = Place(bus, policy.tenant, policy.workspace, policy.claim_s, policy.lease_s)
-        self._life = Life(self._place)
+        self._target = JobTarget(bus, policy.tenant, policy.workspace, policy.claim_s, policy.lease_s)
+        self._heartbeat = RunnerHeartbeat(self._target)
         self._lock = threading.Lock()
         self._waiting: dict[str, threading.Event] = {}
-        self._going_on: set[RemoteRunning] = set()
+        self._background: set[RemoteRunning] = set()
         self._closed = False
-        self._subscription = bus.subscribe(TOPIC, self._heard)
+        self._subscription = bus.subscribe(TOPIC, self._on_message)
 
     def run(self, job: Job, /) -> Ended:
         """Run *job* on a worker.
@@ -115,23 +115,23 @@ class RemoteRunner:
                 the worker refused the job.
             ToolError: `worker_lost`, or raised by the worker's runner.
         """
-        remote = self._remote(job)
+        remote = self._to_remote_job(job)
         waiting = self._waiting[remote.job_id] = threading.Event()
         try:
-            self._put(remote)
-            claim = Claim(self._place, remote.job_id, job.argv[0])
-            return _Attendance(claim, job, waiting, lambda: self._closed).attend()
+            self._enqueue(remote)
+            claim = Claim(self._target, remote.job_id, job.argv[0])
+            return _ResultWaiter(claim, job, waiting, lambda: self._closed).wait_for_result()
         finally:
             del self._waiting[remote.job_id]
 
     def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
         """Start *job* on a worker, and return once it has started. The errors are those of `run`."""
-        remote = self._remote(job)._replace(goes_on=True, terminal=terminal)
-        running = RemoteRunning(Claim(self._place, remote.job_id, job.argv[0]), self._going_on.discard)
-        running.begin(lambda: self._put(remote))
+        remote = self._to_remote_job(job)._replace(goes_on=True, terminal=terminal)
+        running = RemoteRunning(Claim(self._target, remote.job_id, job.argv[0]), self._background.discard)
+        running.begin(lambda: self._enqueue(remote))
         with self._lock:
             if not self._closed:
-                self._going_on.add(running)
+                self._background.add(running)
                 return running
         running.close()
         raise ToolError("The toolbox is closed.")
@@ -140,7 +140,7 @@ class RemoteRunner:
         """End all programs, and close the bus."""
         with self._lock:
             self._closed = True
-            going_on = tuple(self._going_on)
+            going_on = tuple(self._background)
         for waiting in tuple(self._waiting.values()):
             waiting.set()
         enders = [threading.Thread(target=running.close) for running in going_on]
@@ -151,11 +151,11 @@ class RemoteRunner:
         end = time.monotonic() + STOP_S
         while self._waiting and time.monotonic() < end:
             time.sleep(0.02)
-        self._life.end()
+        self._heartbeat.end()
         self._subscription.close()
-        self._place.bus.close()
+        self._target.bus.close()
 
-    def _remote(self, job: Job) -> RemoteJob:
+    def _to_remote_job(self, job: Job) -> RemoteJob:
         protected = tuple(dict.fromkeys((*self._scope.protected, *job.protected)))
         policy = self._policy
         return RemoteJob(
@@ -164,20 +164,20 @@ class RemoteRunner:
             self._scope.hidden(),
             policy.lease_s,
             policy.sandbox,
-            self._life.name,
+            self._heartbeat.name,
         )
 
-    def _put(self, remote: RemoteJob) -> None:
-        item = written(remote)
+    def _enqueue(self, remote: RemoteJob) -> None:
+        item = serialize_job(remote)
         if len(item) > MAX_ITEM_BYTES:
             message = f"{remote.job.argv[0]} has more arguments and input than fit into a job: {MAX_ITEM_BYTES} bytes."
             raise ToolError(message, reason="invalid_arguments")
-        bus, tenant = self._place.bus, self._place.tenant
-        name = queue_name(self._place.workspace, goes_on=remote.goes_on)
+        bus, tenant = self._target.bus, self._target.tenant
+        name = queue_name(self._target.workspace, goes_on=remote.goes_on)
         queue = bus.queue(tenant, name, ack_wait_s=ACK_WAIT_S, max_deliveries=MAX_DELIVERIES)
         is_put = False
         try:
-            self._life.begin()
+            self._heartbeat.begin()
             is_put = True
             queue.put(item, item_id=remote.job_id)
         except BusUnavailable as error:
@@ -191,48 +191,48 @@ class RemoteRunner:
                     raise ToolError(message, reason="worker_lost") from error
             raise Denied("sandbox_unavailable", f"No worker can be reached: {error}") from error
 
-    def _heard(self, tenant: str, payload: bytes) -> None:
-        waiting = self._waiting.get(payload.decode("ascii", "replace")) if tenant == self._place.tenant else None
+    def _on_message(self, tenant: str, payload: bytes) -> None:
+        waiting = self._waiting.get(payload.decode("ascii", "replace")) if tenant == self._target.tenant else None
         if waiting is not None:
             waiting.set()
 
 
-class _Attendance:
+class _ResultWaiter:
     """Waits for the result of one job."""
 
     def __init__(self, claim: Claim, job: Job, waiting: threading.Event, is_closed: Callable[[], bool]) -> None:
         self._claim, self._job, self._waiting, self._is_closed = claim, job, waiting, is_closed
-        self._gathered = Gathered(job.max_output_bytes)
+        self._assembler = ResultAssembler(job.max_output_bytes)
 
-    def attend(self) -> Ended:
+    def wait_for_result(self) -> Ended:
         """As `RemoteRunner.run`."""
         while True:
             try:
-                ended = self._look()
+                ended = self._poll()
             except BusUnavailable as error:
                 ended = None
                 if time.monotonic() > self._job.expires + STOP_S:
-                    raise self._claim.lost("the bus is unreachable") from error
+                    raise self._claim.lost_error("the bus is unreachable") from error
             if ended is not None:
                 return ended
             self._waiting.wait(POLL_S)
             self._waiting.clear()
 
-    def _look(self) -> Ended | None:
+    def _poll(self) -> Ended | None:
         claim = self._claim
         if not claim.is_taken():
             if not self._is_wanted():
                 in_vain = Ended(exit_code=-9, stdout=b"", stderr=b"", truncated=False, timed_out=True)
-                return in_vain if claim.is_withdrawn() else None
+                return in_vain if claim.withdraw() else None
             claim.require_in_time()
             return None
-        if (ended := self._gather()) is not None:
+        if (ended := self._read_chunks()) is not None:
             return ended
-        if not claim.has_holder():
+        if not claim.is_worker_alive():
             # It may have ended between the two requests.
-            if (ended := self._gather()) is not None:
+            if (ended := self._read_chunks()) is not None:
                 return ended
-            raise claim.lost("its lease has expired")
+            raise claim.lost_error("its lease has expired")
         if not claim.is_stopped and not self._is_wanted():
             claim.stop()
         claim.require_end_in_time()
@@ -242,14 +242,14 @@ class _Attendance:
         wanted = self._job.is_wanted is None or self._job.is_wanted()
         return wanted and not self._is_closed() and time.monotonic() < self._job.expires
 
-    def _gather(self) -> Ended | None:
-        bus, tenant = self._claim.place.bus, self._claim.place.tenant
+    def _read_chunks(self) -> Ended | None:
+        bus, tenant = self._claim.target.bus, self._claim.target.tenant
         while True:
-            key = f"out-{self._claim.job_id}-{self._gathered.count}"
+            key = f"out-{self._claim.job_id}-{self._assembler.count}"
             chunk = bus.get(tenant, key)
             if chunk is None:
                 return None
-            ended = self._gathered.add(chunk)
+            ended = self._assembler.add(chunk)
             with suppress(BusUnavailable):  # It expires then.
                 bus.delete(tenant, key)
             if ended is not None:

@@ -30,14 +30,14 @@ from toolcharter_service.workers.job import (
     TOPIC,
     RemoteJob,
     caller_lease,
-    chunks,
+    parse_job,
     queue_name,
-    read,
+    result_chunks,
 )
-from toolcharter_service.workers.pieces import WORKER, Bell, Side
-from toolcharter_service.workers.presence import SAYS_S, Sign
+from toolcharter_service.workers.pieces import WORKER, StreamEndpoint, Waker
+from toolcharter_service.workers.presence import HEARTBEAT_S, WorkerHeartbeat
 from toolcharter_service.workers.presence import TOPIC as PRESENCE
-from toolcharter_service.workers.program import GoingProgram
+from toolcharter_service.workers.program import BackgroundProgram
 from toolcharter_service.workers.settings import OpenWorkspace, WorkerConfig, WorkerLimits
 
 PULL_S = 2.0
@@ -45,7 +45,7 @@ PULL_S = 2.0
 POLL_S = 1.0
 """The polling interval for whether a program is still wanted, in seconds: messages may be lost."""
 _KEPT_S = 3600.0
-_TELL_S = 60.0
+_SEND_S = 60.0
 """How long the worker tries to send a program's result while the bus is unreachable, in seconds."""
 T = TypeVar("T")
 
@@ -57,18 +57,20 @@ class Worker:
         self.name = config.name or f"{socket.gethostname().partition('.')[0]}-{os.getpid()}"
         self._config, self._workspaces, self._bus = config, workspaces, bus
         self._stopping = threading.Event()
-        self._running: dict[str, _Attended] = {}
+        self._running: dict[str, _LeasedJob] = {}
 
     def run(self) -> None:
         """Pull and run jobs until `stop` is called. Then wait up to `stop_s` for running jobs, and end the rest."""
-        subscription = self._bus.subscribe(TOPIC, self._heard)
+        subscription = self._bus.subscribe(TOPIC, self._on_message)
         threads = [
-            threading.Thread(target=self._work, args=(workspace,), name=f"toolcharter-{workspace.settings.name}")
+            threading.Thread(target=self._run_jobs, args=(workspace,), name=f"toolcharter-{workspace.settings.name}")
             for workspace in self._workspaces
             for _ in range(self._config.slots)
         ]
         threads += [
-            threading.Thread(target=self._start, args=(workspace,), name=f"toolcharter-{workspace.settings.name}-on")
+            threading.Thread(
+                target=self._run_background_jobs, args=(workspace,), name=f"toolcharter-{workspace.settings.name}-on"
+            )
             for workspace in self._workspaces
             if self._config.going_on
         ]
@@ -76,8 +78,8 @@ class Worker:
             thread.start()
         own_id = uuid4().hex
         while not self._stopping.is_set():
-            self._say(own_id)
-            self._stopping.wait(SAYS_S)
+            self._send_heartbeats(own_id)
+            self._stopping.wait(HEARTBEAT_S)
         until = time.monotonic() + self._config.stop_s
         while self._running and time.monotonic() < until:
             time.sleep(0.02)
@@ -87,46 +89,46 @@ class Worker:
             thread.join()
         subscription.close()
 
-    def _say(self, own_id: str) -> None:
+    def _send_heartbeats(self, own_id: str) -> None:
         jobs = Counter(running.tenant for running in tuple(self._running.values()))
         for tenant in dict.fromkeys(workspace.settings.tenant for workspace in self._workspaces):
-            sign = Sign(id=own_id, name=self.name[:200], jobs=jobs[tenant])
-            self._bus.publish(tenant, PRESENCE, sign.model_dump_json().encode())
+            heartbeat = WorkerHeartbeat(id=own_id, name=self.name[:200], jobs=jobs[tenant])
+            self._bus.publish(tenant, PRESENCE, heartbeat.model_dump_json().encode())
 
     def stop(self) -> None:
         """Stop pulling jobs."""
         self._stopping.set()
 
-    def _heard(self, _: str, payload: bytes) -> None:
+    def _on_message(self, _: str, payload: bytes) -> None:
         running = self._running.get(payload.decode("ascii", "replace"))
         if running is not None:
-            running.look.set()
+            running.check_now.set()
 
-    def _work(self, workspace: OpenWorkspace) -> None:
-        queue = self._queue(workspace, goes_on=False)
+    def _run_jobs(self, workspace: OpenWorkspace) -> None:
+        queue = self._open_queue(workspace, goes_on=False)
         while not self._stopping.is_set():
             try:
                 delivery = queue.pull(PULL_S)
                 if delivery is not None:
-                    self._take(workspace, delivery)
+                    self._run_delivery(workspace, delivery)
             except BusUnavailable:
                 self._stopping.wait(POLL_S)
 
-    def _start(self, workspace: OpenWorkspace) -> None:
+    def _run_background_jobs(self, workspace: OpenWorkspace) -> None:
         """Pull background programs, and attend each in its own thread."""
-        queue = self._queue(workspace, goes_on=True)
-        room = threading.Semaphore(self._config.going_on)
+        queue = self._open_queue(workspace, goes_on=True)
+        free_slots = threading.Semaphore(self._config.going_on)
         threads: list[threading.Thread] = []
 
-        def attend(delivery: Delivery) -> None:
+        def run_one(delivery: Delivery) -> None:
             try:
                 with suppress(BusUnavailable):
-                    self._take(workspace, delivery)
+                    self._run_delivery(workspace, delivery)
             finally:
-                room.release()
+                free_slots.release()
 
         while not self._stopping.is_set():
-            if not room.acquire(timeout=PULL_S):
+            if not free_slots.acquire(timeout=PULL_S):
                 continue
             delivery = None
             try:
@@ -134,21 +136,21 @@ class Worker:
             except BusUnavailable:
                 self._stopping.wait(POLL_S)
             if delivery is None:
-                room.release()
+                free_slots.release()
                 continue
             threads = [thread for thread in threads if thread.is_alive()]
-            threads.append(threading.Thread(target=attend, args=(delivery,), name="toolcharter-program"))
+            threads.append(threading.Thread(target=run_one, args=(delivery,), name="toolcharter-program"))
             threads[-1].start()
         for thread in threads:
             thread.join()
 
-    def _queue(self, workspace: OpenWorkspace, *, goes_on: bool) -> Queue:
+    def _open_queue(self, workspace: OpenWorkspace, *, goes_on: bool) -> Queue:
         name = queue_name(workspace.settings.name, goes_on=goes_on)
         return self._bus.queue(workspace.settings.tenant, name, ack_wait_s=ACK_WAIT_S, max_deliveries=MAX_DELIVERIES)
 
-    def _take(self, workspace: OpenWorkspace, delivery: Delivery) -> None:
+    def _run_delivery(self, workspace: OpenWorkspace, delivery: Delivery) -> None:
         try:
-            remote = read(delivery.item)
+            remote = parse_job(delivery.item)
         except ValueError:
             remote = None
         if (
@@ -169,10 +171,10 @@ class Worker:
         if not is_ours:
             self._bus.release(lease)
             return
-        _Attended(self._bus, workspace, remote, lease, self._running).attend()
+        _LeasedJob(self._bus, workspace, remote, lease, self._running).run()
 
 
-class _Attended:
+class _LeasedJob:
     """One program that runs on this worker."""
 
     def __init__(
@@ -181,30 +183,30 @@ class _Attended:
         workspace: OpenWorkspace,
         remote: RemoteJob,
         lease: BusLease,
-        running: dict[str, "_Attended"],
+        running: dict[str, "_LeasedJob"],
     ) -> None:
         self._bus, self._workspace, self._remote, self._lease, self._all = bus, workspace, remote, lease, running
         self.tenant = lease.tenant
         self.is_wanted = True
-        self.look = threading.Event()
-        self._bell: Bell | None = None
-        self._renewed = time.monotonic()
+        self.check_now = threading.Event()
+        self._waker: Waker | None = None
+        self._renewed_at = time.monotonic()
         self._has_ended = threading.Event()
 
-    def attend(self) -> None:
+    def run(self) -> None:
         """Run the program, and send its result, as long as this worker has the lease."""
         self._all[self._remote.job_id] = self
-        beating = threading.Thread(target=self._beat, name="toolcharter-beat", daemon=True)
+        beating = threading.Thread(target=self._keep_lease, name="toolcharter-beat", daemon=True)
         beating.start()
         try:
-            job = self._narrowed(self._remote.job)
+            job = self._limit_job(self._remote.job)
             if self._remote.goes_on:
-                self._go_on(job)
+                self._run_background(job)
             else:
-                self._tell(self._on_runner(lambda runner: runner.run(job)))
+                self._send_result(self._on_runner(lambda runner: runner.run(job)))
         finally:
             self._has_ended.set()
-            self.look.set()
+            self.check_now.set()
             beating.join()
             del self._all[self._remote.job_id]
             with suppress(BusUnavailable):
@@ -214,23 +216,26 @@ class _Attended:
     def end(self) -> None:
         """Mark the program as no longer wanted, which ends it."""
         self.is_wanted = False
-        if self._bell is not None:
-            self._bell.ring()
+        if self._waker is not None:
+            self._waker.wake()
 
-    def _go_on(self, job: Job) -> None:
-        with closing(Bell()) as bell, closing(Side(self._bus, self.tenant, self._remote.job_id, WORKER, bell)) as side:
-            self._bell = bell
-            program = GoingProgram(side, bell)
+    def _run_background(self, job: Job) -> None:
+        with (
+            closing(Waker()) as waker,
+            closing(StreamEndpoint(self._bus, self.tenant, self._remote.job_id, WORKER, waker)) as endpoint,
+        ):
+            self._waker = waker
+            program = BackgroundProgram(endpoint, waker)
 
-            def attended(runner: ProgramRunner) -> int | None:
+            def supervise(runner: ProgramRunner) -> int | None:
                 running = runner.start(job, self._remote.terminal)
-                return program.attend(running, lambda: self.is_wanted, job.expires)
+                return program.supervise(running, lambda: self.is_wanted, job.expires)
 
-            program.end(self._on_runner(attended), lambda: not self._is_taken_for_dead())
-            self._bell = None
+            program.end(self._on_runner(supervise), lambda: not self._is_lease_expired())
+            self._waker = None
             with suppress(BusUnavailable):
                 if self._bus.holder(self.tenant, caller_lease(self._remote.caller)) is None:
-                    side.writer("out").drop()
+                    endpoint.writer("out").drop()
 
     def _on_runner(self, work: Callable[[ProgramRunner], T]) -> T | Denied | ToolError:
         """Return the result of *work* with the workspace's runner, or the error."""
@@ -247,7 +252,7 @@ class _Attended:
         except Exception as error:  # noqa: BLE001 - the waiting runner gets the error
             return ToolError(f"The worker could not run the program: {type(error).__name__}.")
 
-    def _narrowed(self, job: Job) -> Job:
+    def _limit_job(self, job: Job) -> Job:
         settings = self._workspace.settings
         limits = settings.limits
         latest = float("inf") if limits.timeout_s is None else time.monotonic() + limits.timeout_s
@@ -258,7 +263,7 @@ class _Attended:
             stdin=job.stdin,
             expires=min(job.expires, latest),
             max_output_bytes=min(job.max_output_bytes, limits.max_output_bytes),
-            limits=_least(job.limits, limits),
+            limits=_strictest_limits(job.limits, limits),
             read_only=job.read_only or settings.read_only,
             protected=job.protected,
             network=job.network and settings.network,
@@ -266,9 +271,9 @@ class _Attended:
             is_wanted=lambda: self.is_wanted,
         )
 
-    def _tell(self, outcome: Ended | Denied | ToolError) -> None:
-        for number, chunk in enumerate(chunks(outcome)):
-            until = time.monotonic() + _TELL_S
+    def _send_result(self, outcome: Ended | Denied | ToolError) -> None:
+        for number, chunk in enumerate(result_chunks(outcome)):
+            until = time.monotonic() + _SEND_S
             while True:
                 try:
                     self._bus.create(self._lease.tenant, f"out-{self._remote.job_id}-{number}", chunk, ttl_s=_KEPT_S)
@@ -279,43 +284,45 @@ class _Attended:
                     self._has_ended.wait(0.2)
             self._bus.publish(self._lease.tenant, TOPIC, self._remote.job_id.encode())
 
-    def _beat(self) -> None:
+    def _keep_lease(self) -> None:
         """Renew the lease. End the program when it is not wanted, or when the lease has expired."""
         ttl_s = self._remote.lease_s
         while not self._has_ended.is_set():
-            self.look.wait(min(POLL_S, ttl_s / 4))
-            self.look.clear()
+            self.check_now.wait(min(POLL_S, ttl_s / 4))
+            self.check_now.clear()
             with suppress(BusUnavailable):
-                if not self._is_asked_for() or (time.monotonic() - self._renewed > ttl_s / 3 and not self._renew()):
+                if not self._is_still_wanted() or (
+                    time.monotonic() - self._renewed_at > ttl_s / 3 and not self._renew_lease()
+                ):
                     self.end()
-            if self._is_taken_for_dead():
+            if self._is_lease_expired():
                 self.end()
 
-    def _is_taken_for_dead(self) -> bool:
-        return time.monotonic() - self._renewed > self._remote.lease_s
+    def _is_lease_expired(self) -> bool:
+        return time.monotonic() - self._renewed_at > self._remote.lease_s
 
-    def _is_asked_for(self) -> bool:
+    def _is_still_wanted(self) -> bool:
         """Whether the runner has not stopped the job, and still renews its heartbeat."""
         stopped = self._bus.get(self.tenant, f"stop-{self._remote.job_id}") is not None
         return not stopped and self._bus.holder(self.tenant, caller_lease(self._remote.caller)) is not None
 
-    def _renew(self) -> bool:
+    def _renew_lease(self) -> bool:
         asked = time.monotonic()
         if self._bus.renew(self._lease, ttl_s=self._remote.lease_s) is None:
             return False
-        self._renewed = asked
+        self._renewed_at = asked
         return True
 
 
-def _least(job: ProcessLimits, own: WorkerLimits) -> ProcessLimits:
-    def least(name: str) -> int | None:
+def _strictest_limits(job: ProcessLimits, own: WorkerLimits) -> ProcessLimits:
+    def strictest(name: str) -> int | None:
         values = [value for value in (getattr(job, name), getattr(own, name)) if value is not None]
         return min(values) if values else None
 
     return ProcessLimits(
-        memory_bytes=least("memory_bytes"),
-        processes=least("processes"),
-        open_files=least("open_files"),
-        file_bytes=least("file_bytes"),
-        cpu_s=least("cpu_s"),
+        memory_bytes=strictest("memory_bytes"),
+        processes=strictest("processes"),
+        open_files=strictest("open_files"),
+        file_bytes=strictest("file_bytes"),
+        cpu_s=strictest("cpu_s"),
     )

@@ -31,7 +31,7 @@ class Heard(ProcessBus):
 
     def listeners(self) -> int:
         """How many hear of stored calls."""
-        return len(self._heard.get(stored.TOPIC, ()))
+        return len(self._subscribers.get(stored.TOPIC, ()))
 
 
 class Two(NamedTuple):

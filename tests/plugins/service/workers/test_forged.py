@@ -15,7 +15,15 @@ from toolcharter_service.custom.records import CustomTool
 from toolcharter_service.http.app import create_app
 from toolcharter_service.registry.reload import RegistryReloader
 from toolcharter_service.service import Service
-from toolcharter_service.workers.job import ACK_WAIT_S, MAX_DELIVERIES, Gathered, RemoteJob, queue_name, read, written
+from toolcharter_service.workers.job import (
+    ACK_WAIT_S,
+    MAX_DELIVERIES,
+    RemoteJob,
+    ResultAssembler,
+    parse_job,
+    queue_name,
+    serialize_job,
+)
 
 from .machines import Machines, job
 
@@ -49,16 +57,16 @@ NO_NUMBERS: list[dict[str, Any]] = [
 
 def forged(**change: Any) -> bytes:
     """A job with something in it that no runner writes."""
-    told = orjson.loads(written(RemoteJob("0" * 32, job("true"), (), 2.0, needs_sandbox=False, caller="1" * 32)))
+    told = orjson.loads(serialize_job(RemoteJob("0" * 32, job("true"), (), 2.0, needs_sandbox=False, caller="1" * 32)))
     return orjson.dumps({**told, **change})
 
 
 @pytest.mark.parametrize("change", NO_NUMBERS, ids=str)
 def test_a_job_with_what_no_runner_writes_is_none(change: dict[str, Any]) -> None:
     """Rather than one whose lease never ends, or that ends the thread which reads it."""
-    assert read(forged()).job_id == "0" * 32
+    assert parse_job(forged()).job_id == "0" * 32
     with pytest.raises(ValueError, match=r"."):
-        read(forged(**change))
+        parse_job(forged(**change))
 
 
 @pytest.mark.slow
@@ -98,7 +106,7 @@ def test_a_worker_outlives_forged_jobs_and_leases(machines: Machines) -> None:
 )
 def test_an_outcome_that_no_worker_writes_is_a_lost_worker(chunks: list[bytes], said: str) -> None:
     """It is neither kept in memory without end nor a failure that nobody expects."""
-    gathered = Gathered(1000)
+    gathered = ResultAssembler(1000)
     for chunk in chunks[:-1]:
         assert gathered.add(chunk) is None
 

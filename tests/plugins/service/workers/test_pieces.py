@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from toolcharter import BusUnavailable
-from toolcharter_service.workers.pieces import CALLER, WINDOW, WORKER, Bell, Side
+from toolcharter_service.workers.pieces import CALLER, WINDOW, WORKER, StreamEndpoint, Waker
 from toolcharter_service.workers.process_bus import ProcessBus
 
 
@@ -16,13 +16,13 @@ class Sides:
 
     def __init__(self) -> None:
         self.bus = ProcessBus()
-        self.bells = Bell(), Bell()
-        self.caller = Side(self.bus, "acme", "1", CALLER, self.bells[0])
-        self.worker = Side(self.bus, "acme", "1", WORKER, self.bells[1])
+        self.wakers = Waker(), Waker()
+        self.caller = StreamEndpoint(self.bus, "acme", "1", CALLER, self.wakers[0])
+        self.worker = StreamEndpoint(self.bus, "acme", "1", WORKER, self.wakers[1])
 
     def close(self) -> None:
         """Release all."""
-        for part in (self.caller, self.worker, *self.bells, self.bus):
+        for part in (self.caller, self.worker, *self.wakers, self.bus):
             part.close()
 
 
@@ -43,13 +43,13 @@ def test_a_writer_waits_for_its_reader(sides: Sides) -> None:
     assert not writer.has_room
 
     assert [reader.next(), reader.next()] == [b"0", b"1"]
-    sides.bells[1].wait(10)
+    sides.wakers[1].wait(10)
     end = time.monotonic() + 10
     while not writer.has_room:
         assert time.monotonic() < end
-        sides.bells[1].wait(0.1)
+        sides.wakers[1].wait(0.1)
     writer.put(b"%d" % WINDOW)
-    reader.look()
+    reader.poll()
     assert [reader.next() for _ in range(WINDOW)] == [b"%d" % number for number in range(2, WINDOW + 1)] + [None]
 
 
@@ -63,18 +63,18 @@ def test_what_no_message_told_of_is_found_at_the_next_look(sides: Sides) -> None
         writer.put(b"%d" % number)
     assert reader.next() is None
     sides.worker.close()
-    reader.look()
+    reader.poll()
     assert reader.next() == b"0"
 
-    sides.caller = Side(sides.bus, "acme", "1", CALLER, sides.bells[0])
-    sides.worker = Side(sides.bus, "acme", "1", WORKER, sides.bells[1])
+    sides.caller = StreamEndpoint(sides.bus, "acme", "1", CALLER, sides.wakers[0])
+    sides.worker = StreamEndpoint(sides.bus, "acme", "1", WORKER, sides.wakers[1])
     late = sides.worker.writer("out")
     heard = threading.Event()
     sides.bus.subscribe("job-1-worker", lambda _, payload: heard.set() if payload == b"read out 1" else None)
     while reader.next() is not None:
         pass
     heard.clear()
-    sides.caller.tell("read", "out", 1)
+    sides.caller.notify("read", "out", 1)
     assert heard.wait(10)
     assert late.has_room
 
@@ -133,11 +133,11 @@ def test_messages_of_others_say_nothing(sides: Sides) -> None:
 
 def test_a_bell_that_rang_before_is_heard(sides: Sides) -> None:
     """Once; and ringing a closed one does nothing."""
-    bell = sides.bells[0]
+    waker = sides.wakers[0]
     for _ in range(100_000):
-        bell.ring()
+        waker.wake()
     began = time.monotonic()
-    bell.wait(30)
+    waker.wait(30)
     assert time.monotonic() - began < 20
-    bell.close()
-    bell.ring()
+    waker.close()
+    waker.wake()

@@ -14,7 +14,7 @@ from tests.waiting import until
 from toolcharter import StoreHandle
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
-from toolcharter_service.workers.presence import FORGOTTEN_S, HEARD_MAX, Presence
+from toolcharter_service.workers.presence import LISTED_S, MAX_LISTED, Presence
 
 from .machines import Machines
 
@@ -68,14 +68,14 @@ def test_who_is_silent_is_forgotten_and_what_is_no_sign_is_dropped() -> None:
         b'{"id": "x", "name": "x", "jobs": -1}',
         b'{"id": "x", "name": "x", "jobs": 0, "seen": 1}',
     ):
-        presence.heard("acme", payload)
-    assert presence.of("acme") == []
+        presence.record("acme", payload)
+    assert presence.live_workers("acme") == []
 
-    for number in range(HEARD_MAX + 5):
-        presence.heard("acme", b'{"id": "%d", "name": "w", "jobs": 3}' % number)
-    assert len(presence.of("acme")) == HEARD_MAX
-    assert presence.of("zoo") == []
+    for number in range(MAX_LISTED + 5):
+        presence.record("acme", b'{"id": "%d", "name": "w", "jobs": 3}' % number)
+    assert len(presence.live_workers("acme")) == MAX_LISTED
+    assert presence.live_workers("zoo") == []
 
-    times.append(1000.0 + FORGOTTEN_S)
-    presence.heard("acme", b'{"id": "new", "name": "w", "jobs": 3}')
-    assert [(one.id, one.seen, one.jobs) for one in presence.of("acme")] == [("new", times[-1], 3)]
+    times.append(1000.0 + LISTED_S)
+    presence.record("acme", b'{"id": "new", "name": "w", "jobs": 3}')
+    assert [(one.id, one.seen, one.jobs) for one in presence.live_workers("acme")] == [("new", times[-1], 3)]
