@@ -63,7 +63,7 @@ _CHECK_TABLE: tuple[tuple[Check, Iterable[str]], ...] = (
     (systems.check_services, ("systemctl", "service", "rc-service")),
     (systems.check_disk_operands, ("fallocate", "resize2fs", "qemu-img", "grub-install")),
     (reverse_shells.check_zsh_sockets, ("zmodload", "ztcp")),
-    (installs.check_install, ("rpm", "yum", "dnf")),
+    (installs.check_url, ("rpm", "yum", "dnf")),
     (deletes.check_rsync, ("rsync",)),
     (deletes.check_git_clean, ("git",)),
     (cleaners.check_clean, cleaners.CLEANERS),
@@ -92,19 +92,13 @@ _CHECK_TABLE: tuple[tuple[Check, Iterable[str]], ...] = (
     (windows.check_service, ("sc", "net")),
     (windows.check_permissions, ("takeown", "icacls")),
     (
-        installs.check_install,
+        installs.check_url,
         ("pip", "pipx", "uv", "uvx", "npm", "npx", "pnpm", "yarn", "bun", "bunx", "pnpx", "gem", "cargo"),
     ),
-    (
-        installs.check_install,
-        ("deno", "conda", "mamba", "easy_install", "composer", "poetry", "bundle", "cpan", "cpanm"),
-    ),
+    (installs.check_url, ("deno", "conda", "mamba", "easy_install", "composer", "poetry", "bundle", "cpan", "cpanm")),
     (installs.check_go_install, ("go",)),
     (installs.check_container_mounts, ("docker", "podman", "nerdctl")),
-    (
-        embedded_commands.check_containers,
-        ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose", "lxc", "incus"),
-    ),
+    (embedded_commands.check_exec, ("docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose", "lxc", "incus")),
     (
         reverse_shells.check_netcat,
         ("nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "pwncat", "powercat", "cryptcat", "sbd"),
@@ -118,10 +112,7 @@ _CHECK_TABLE: tuple[tuple[Check, Iterable[str]], ...] = (
     (interpreters.check_eval, ("eval",)),
     (interpreters.check_interpreter, (*INTERPRETERS, "awk", "mawk", "nawk")),
     (interpreters.check_shell, ("source", ".")),
-    (
-        interpreters.check_text_argument,
-        (*TEXT_OPTIONS, *(name for name, launcher in LAUNCHERS.items() if launcher.is_text)),
-    ),
+    (interpreters.check_text, (*TEXT_OPTIONS, *(name for name, launcher in LAUNCHERS.items() if launcher.is_text))),
     (interpreters.check_trap, ("trap",)),
     (interpreters.check_find_exec, ("find", "gfind", "bfs")),
     (interpreters.check_input_lines, ("at", "batch", "parallel", "newgrp", "su")),
@@ -185,7 +176,7 @@ def _program_traits(program: str) -> _ProgramTraits:
     )
 
 
-_PARSED_BY_POSITION = embedded_commands.VARIABLE_SETTERS | {"git"}
+_POSITIONAL = embedded_commands.VARIABLE_SETTERS | {"git"}
 _UNKNOWN_PROGRAM = _ProgramTraits(is_checked=True, may_write_file=False, is_shell=True, is_unknown=True)
 
 
@@ -240,17 +231,12 @@ def _may_skip_command(command: Command, reading: Reading | None) -> bool:
     if (traits.is_unknown and len(words) > 1) or indices.may_hold_index(program):
         return False
     # Of a program with a table that asks for nothing, `unknown_programs` looks into no word.
-    is_harmless_program = (
-        reading is not None
-        and "/" not in program
-        and program not in _PARSED_BY_POSITION
-        and _has_no_requirements(reading)
-    )
+    is_safe = reading is not None and "/" not in program and program not in _POSITIONAL and _needs_nothing(reading)
     for word in words[1:]:
         text = word.text
         if _is_plain_text(text) if text and len(text) < SHORT else _is_plain_word(word):
             continue
-        if not is_harmless_program or _may_be_evaluated(word):
+        if not is_safe or _may_be_evaluated(word):
             return False
     return not (traits.is_checked or traits.is_shell) or (
         program == "git" and len(words) > 1 and words[1].text in deletes.HARMLESS_GIT
@@ -262,7 +248,7 @@ def _open_only_null(redirections: Iterable[Redirection]) -> bool:
     return HARMLESS_REDIRECTIONS.issuperset([one.form for one in redirections])
 
 
-def _has_no_requirements(reading: Reading) -> bool:
+def _needs_nothing(reading: Reading) -> bool:
     return reading.demand.is_known and not (
         reading.demand.needs or reading.inner or reading.scripts or reading.runs_input
     )

@@ -135,7 +135,7 @@ def check_callback(call: Call, _context: Context) -> str | None:
     return EVALUATES_TEXT if any(words and words[0].rpartition("/")[2] in _EVALUATORS for words in given) else None
 
 
-def check_containers(call: Call, context: Context) -> str | None:
+def check_exec(call: Call, context: Context) -> str | None:
     """`docker exec NAME PROGRAM`, `kubectl exec NAME -- PROGRAM`: the program's system is worth protecting, too."""
     texts = call.texts
     at = texts.index("exec") if "exec" in texts else len(texts)

@@ -57,7 +57,7 @@ _RUNNERS = frozenset({"npx", "bunx", "uvx", "pnpx", "easy_install", "pipx", "cor
 _GO_HOSTS = ("golang.org/", "google.golang.org/", "github.com/", "gopkg.in/", "go.uber.org/", "k8s.io/", "sigs.k8s.io/", "honnef.co/", "mvdan.cc/", "gitlab.com/", "bitbucket.org/", "gotest.tools/", "go.dev/", "cloud.google.com/", "gorm.io/", "entgo.io/", "helm.sh/", "goa.design/", "modernc.org/", "rsc.io/", "git.sr.ht/", "codeberg.org/", "buf.build/", "connectrpc.com/", "oras.land/", "cuelang.org/", "dario.cat/", "filippo.io/", "go.opentelemetry.io/", "gvisor.dev/", "nhooyr.io/", "tailscale.com/", "9fans.net/", "fyne.io/", "gioui.org/", "gocloud.dev/", "gonum.org/")  # fmt: skip
 
 
-def check_install(call: Call, _context: Context) -> str | None:
+def check_url(call: Call, _context: Context) -> str | None:
     """`pip install git+https://...`, `npm i http://...`, `npx URL`, `gem install -s URL`, `deno run URL`."""
     texts = call.texts
     if call.name not in _RUNNERS and not _FETCHING_WORDS & {*texts}:
@@ -105,7 +105,7 @@ def check_pip_module(call: Call, context: Context) -> str | None:
     for at, word in enumerate(call.command.words[:-1]):
         if word.text == "-m":
             named = call.command.words[at + 1].text
-            return check_install(call.from_word(at + 1, "pip"), context) if named in {"pip", "pipx", "uv"} else None
+            return check_url(call.from_word(at + 1, "pip"), context) if named in {"pip", "pipx", "uv"} else None
     return None
 
 

@@ -121,7 +121,7 @@ def _substituting_calls(call: Call, context: Context) -> Iterator[Call]:
         yield from context.calls_at(at)[:1]
 
 
-def check_text_argument(call: Call, context: Context) -> str | None:
+def check_text(call: Call, context: Context) -> str | None:
     """`ssh host TEXT`, `su -c TEXT`, `watch TEXT`, `env -S TEXT`."""
     words = source_words(call.name, call.command)
     return check_source_words(call, context, words) if words else None
