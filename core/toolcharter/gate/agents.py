@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     asyncio = lazy("asyncio")
 
-_LOOKS_S = 0.05
+_POLL_S = 0.05
 """The interval at which a cancellation of an asynchronous agent is polled, in seconds."""
 
 _CAP = "cap:"
@@ -186,7 +186,7 @@ class AgentThread:
     async def _until_stopped(self, run: Awaitable[Any]) -> Any:
         task = asyncio.ensure_future(run)
         while not task.done() and not self.has_to_stop():
-            await asyncio.wait({task}, timeout=_LOOKS_S)
+            await asyncio.wait({task}, timeout=_POLL_S)
         if not task.done():
             task.cancel()
             await asyncio.wait({task})

@@ -1,4 +1,4 @@
-"""`CallContext`: the state of one call while it lasts, for the gate and for its tool; `begin` makes it."""
+"""`CallContext`: the state of one call while it lasts, for the gate and for its tool; `begin_call` makes it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -20,11 +20,11 @@ from toolcharter.policy.evaluate import ALLOWED
 OUTCOMES = frozenset({"ok", "error", "denied"})
 MAX_NESTING = 16
 """How deep calls of tools by tools may be nested. Deeper nesting is treated as a runaway."""
-_PLAIN = frozenset({str, int, float, bool, NoneType})
+_JSON_TYPES = frozenset({str, int, float, bool, NoneType})
 _NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
 
 
-class Passed(BaseException):
+class MarkReached(BaseException):
     """Ends a dry run at the mark. It is no `Exception`, so that `except Exception` in a tool does not catch it."""
 
 
@@ -51,7 +51,7 @@ class CallContext:
     action: str | None = None
     commands: tuple[str, ...] = ()
     """The commands that it would run, in normal form."""
-    asked_by_check = False
+    is_asked_by_check = False
     """Whether a check, or a virtual file that the call would change, requires approval, whatever policy decides."""
     question: Ask | None = None
     """In a dry run, the question about a file that the call would change; in a real call, the question that was
@@ -105,7 +105,7 @@ class CallContext:
         """Set the mark: the code after this call may act. Ends a dry run, unless this is a child call within it."""
         self.passed = True
         if self.dry and self.close_child is None:
-            raise Passed
+            raise MarkReached
 
     def ok(
         self,
@@ -119,10 +119,10 @@ class CallContext:
         **fields: Any,
     ) -> str:
         """Record success and return *text*."""
-        if self._decide("ok", fields):
+        if self._set_outcome("ok", fields):
             self.text, self.data, self.user_text, self.exit_code = text, data, user_text, exit_code
             self.truncated = truncated
-            self._settle()
+            self._close_child_call()
         return text
 
     def error(
@@ -140,20 +140,20 @@ class CallContext:
     ) -> str:
         """Record a failure and return the text for the model: *message*, prefixed by `ERROR: ` unless it is already."""
         text = message if message.startswith("ERROR:") else f"ERROR: {message}"
-        if self._decide("error", fields):
+        if self._set_outcome("error", fields):
             self.text, self.message = text, message
             self.reason, self.hint, self.retryable = str(reason), hint, retryable
             self.data, self.exit_code, self.truncated = data, exit_code, truncated
             self.stage = "tool"
-            self._settle()
+            self._close_child_call()
         return text
 
     def deny(self, reason: str, /, message: str | None = None, *, hint: str | None = None, **fields: Any) -> str:
         """Record that policy forbids the call and return the text for the model."""
         text = denial_text(reason, message)
-        if self._decide("denied", fields):
+        if self._set_outcome("denied", fields):
             self.refuse("tool", reason, message, hint=hint)
-            self._settle()
+            self._close_child_call()
         return text
 
     def refuse(self, stage: Stage, reason: str, message: str | None, *, hint: str | None = None) -> None:
@@ -218,21 +218,21 @@ class CallContext:
         self.truncated = False
         self.outcome = None
 
-    def fault(self, word: str) -> None:
+    def add_fault(self, word: str) -> None:
         """Record a fault of the tool for the call's `tool.after`."""
         if word not in self.faults:
             self.faults = (*self.faults, word)
 
-    def _decide(self, outcome: Outcome, fields: Mapping[str, Any]) -> bool:
+    def _set_outcome(self, outcome: Outcome, fields: Mapping[str, Any]) -> bool:
         if self.closed or self.outcome is not None:
-            self.fault("ended_twice")
+            self.add_fault("ended_twice")
             return False
         if fields:
             self.fields = {**self.fields, **fields}
         self.outcome = outcome
         return True
 
-    def _settle(self) -> None:
+    def _close_child_call(self) -> None:
         """Close a child call with its outcome: no pipeline would close it."""
         if self.close_child is not None:
             self.close_child(self)
@@ -267,7 +267,7 @@ class CallIds:
 new_call_id = CallIds()
 
 
-def begin(
+def begin_call(
     tool: str, caller: Caller, timeout_s: float, call_id: str | None, parent_id: str | None, *, dry: bool = False
 ) -> CallContext:
     """Make the context of a call through a toolbox.
@@ -301,7 +301,7 @@ def begin(
     return ctx
 
 
-def as_json(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def to_json_values(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return validated arguments as JSON types, as rules, approvals and patterns need them.
 
     A value may be a path or an enumeration by the function's signature; a rule on its text must still match.
@@ -309,7 +309,7 @@ def as_json(values: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         PydanticSerializationError: A value has no JSON form.
     """
-    if all(type(value) in _PLAIN for value in values.values()):
+    if all(type(value) in _JSON_TYPES for value in values.values()):
         return values
     plain: dict[str, Any] = to_jsonable_python(dict(values))
     return plain

@@ -30,18 +30,18 @@ class CommandAnalysis(NamedTuple):
     """What a rule that allows the command must mention, for each command."""
     unsupported: str | None = None
     """The construct that no rule can cover, if there is one."""
-    world: DiskPreconditions | None = None
-    judged: tuple[AnalysedCommand, ...] = ()
+    preconditions: DiskPreconditions | None = None
+    analysed: tuple[AnalysedCommand, ...] = ()
     """The full analysis of each command, for `explain`."""
 
 
-NOTHING = CommandAnalysis()
-_ASKS_NOTHING = Requirements()
+NO_COMMANDS = CommandAnalysis()
+_NO_REQUIREMENTS = Requirements()
 _EXEMPT = Requirements(is_exempt=True)
-_COPYING = frozenset({"cp", "install", "link", "ln", "mv"})
-_NO_FOLDER = re.compile("-[A-Za-z]*T[A-Za-z]*|--no-t.*")  # GNU coreutils, `--no-target-directory`
-_BLAMES = frozenset({"blame", "annotate"})
-_LOOK_INTO_WHAT_IS_ADDED = frozenset({"add", "describe", "diff-index", "diff-files"})
+_COPY_PROGRAMS = frozenset({"cp", "install", "link", "ln", "mv"})
+_NO_TARGET_DIRECTORY = re.compile("-[A-Za-z]*T[A-Za-z]*|--no-t.*")  # GNU coreutils, `--no-target-directory`
+_BLAME_SUBCOMMANDS = frozenset({"blame", "annotate"})
+_READ_ADDED_REPOSITORIES = frozenset({"add", "describe", "diff-index", "diff-files"})
 
 
 def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables | None" = None) -> CommandAnalysis:
@@ -54,55 +54,57 @@ def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables
     """
     commands = tuple(commands)
     if not commands:
-        return NOTHING
+        return NO_COMMANDS
 
     try:
-        judgement = analyse.analyse(commands, workspace, tables)
+        analysis = analyse.analyse(commands, workspace, tables)
     except nodes.NotUnderstood as error:
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, str(error)))
     except Exception as error:  # noqa: BLE001 - commands that cannot be analysed cannot be permitted
         message = f"The commands cannot be analysed: {type(error).__name__}."
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
-    judged = judgement.commands
-    forms, needs = tuple([one.form for one in judged]), tuple(map(_needs, judged))
-    return CommandAnalysis(forms, _refusal(judgement), needs, judgement.unsupported, _world(judgement), judged)
+    analysed = analysis.commands
+    forms, needs = tuple([one.form for one in analysed]), tuple(map(_requirements, analysed))
+    return CommandAnalysis(
+        forms, _refusal(analysis), needs, analysis.unsupported, _disk_preconditions(analysis), analysed
+    )
 
 
-def _refusal(judgement: "Analysis") -> Refusal | None:
-    if judgement.catastrophe is not None:
-        return Refusal(Reason.DENIED_BY_FLOOR, judgement.catastrophe)
-    if judgement.unresolved_program is not None:
-        return Refusal(Reason.NOT_UNDERSTOOD, judgement.unresolved_program)
+def _refusal(analysis: "Analysis") -> Refusal | None:
+    if analysis.catastrophe is not None:
+        return Refusal(Reason.DENIED_BY_FLOOR, analysis.catastrophe)
+    if analysis.unresolved_program is not None:
+        return Refusal(Reason.NOT_UNDERSTOOD, analysis.unresolved_program)
     return None
 
 
-def _needs(one: AnalysedCommand) -> Requirements:
+def _requirements(one: AnalysedCommand) -> Requirements:
     if not (one.needs or one.deny_forms or one.bare is not None or one.starters):
-        return _EXEMPT if one.is_transparent else _ASKS_NOTHING  # This is true of most commands.
+        return _EXEMPT if one.is_transparent else _NO_REQUIREMENTS  # This is true of most commands.
     return Requirements(
-        _words(one.needs),
+        _required_words(one.needs),
         one.needs[0].why if one.needs else None,
         one.bare,
         one.deny_forms,
         one.is_transparent,
         tuple(
-            (starter.form, Requirements(_words(starter.needs), starter.needs[0].why, starter.bare))
+            (starter.form, Requirements(_required_words(starter.needs), starter.needs[0].why, starter.bare))
             for starter in one.starters
         ),
     )
 
 
-def _words(needs: Iterable[Requirement]) -> frozenset[str]:
+def _required_words(needs: Iterable[Requirement]) -> frozenset[str]:
     return frozenset([encode_repeats(need.form, need.times) for need in needs])
 
 
-def _world(judgement: "Analysis") -> DiskPreconditions:
-    places = [*judgement.reaches]
+def _disk_preconditions(analysis: "Analysis") -> DiskPreconditions:
+    places = [*analysis.reaches]
     gits: list[AnalysedCommand] = []
     programs: dict[str, None] = {}
     names: dict[ListedNames, None] = {}
     marks: dict[str, None] = {}
-    for one in judgement.commands:
+    for one in analysis.commands:
         program = one.program
         if program and "/" not in program:
             programs[program] = None
@@ -110,12 +112,12 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
             gits.append(one)
         if one.reaches:
             # A command that does more than its program's ordinary use may change the paths that it is given.
-            reaches = _brought(one) if program.rpartition("/")[2] in _COPYING else one.reaches
-            places += _may_change(reaches) if one.needs else reaches
+            reaches = _with_copy_targets(one) if program.rpartition("/")[2] in _COPY_PROGRAMS else one.reaches
+            places += _as_possible_changes(reaches) if one.needs else reaches
         if one.listings or one.marks:
             names |= dict.fromkeys(one.listings)
             marks |= dict.fromkeys(one.marks)
-    modules = _modules(judgement.commands)
+    modules = _imported_modules(analysis.commands)
     forms = [one.form.split() for one in gits]
     return DiskPreconditions(
         tuple(places),
@@ -123,29 +125,29 @@ def _world(judgement: "Analysis") -> DiskPreconditions:
         tuple(dict.fromkeys([folder for one in gits for folder in one.folders])),
         _links_repositories(forms),
         tuple(names),
-        any(not _BLAMES.isdisjoint(words) for words in forms) if gits else False,
+        any(not _BLAME_SUBCOMMANDS.isdisjoint(words) for words in forms) if gits else False,
         tuple(marks),
         modules,
-        bool(modules) and any(access.change for one in judgement.commands if not one.module for access in one.reaches),
+        bool(modules) and any(access.change for one in analysis.commands if not one.module for access in one.reaches),
     )
 
 
-def _modules(judged: Iterable[AnalysedCommand]) -> tuple[tuple[str, str], ...]:
+def _imported_modules(analysed: Iterable[AnalysedCommand]) -> tuple[tuple[str, str], ...]:
     """Return the modules that commands import in Python by name alone, each with the folder in which Python runs."""
-    return tuple(dict.fromkeys([(folder, one.module) for one in judged if one.module for folder in one.folders]))
+    return tuple(dict.fromkeys([(folder, one.module) for one in analysed if one.module for folder in one.folders]))
 
 
-def _may_change(reaches: Iterable[PathAccess]) -> Iterator[PathAccess]:
+def _as_possible_changes(reaches: Iterable[PathAccess]) -> Iterator[PathAccess]:
     for access in reaches:
         yield access if access.change else access._replace(change=MAY)
 
 
-def _brought(one: AnalysedCommand) -> Iterable[PathAccess]:
+def _with_copy_targets(one: AnalysedCommand) -> Iterable[PathAccess]:
     """Return the paths of a copying command, each with the folder that it is copied into."""
     into = next((access for access in one.reaches if access.change == "into"), None)
     if into is None:
         return one.reaches
-    is_content = any(_NO_FOLDER.fullmatch(word) for word in one.form.split())
+    is_content = any(_NO_TARGET_DIRECTORY.fullmatch(word) for word in one.form.split())
     return [
         access
         if access.change == "into"
@@ -158,7 +160,7 @@ def _links_repositories(commands: list[list[str]]) -> bool:
     """Whether a git command would look into repositories that an earlier one of *commands*, not run yet, adds."""
     added = False
     for words in commands:
-        if added and not _LOOK_INTO_WHAT_IS_ADDED.isdisjoint(words):
+        if added and not _READ_ADDED_REPOSITORIES.isdisjoint(words):
             return True
         added = added or "add" in words
     return False

@@ -24,31 +24,31 @@ def dry_run(pipeline: CallPipeline, args: Mapping[str, Any]) -> DryRun:
     if pipeline.tool.function.is_async:
         refuse_inside_loop(pipeline.tool.spec.name, instead="adecide")
         return pipeline.state.loop.run(adry_run(pipeline, args))
-    ctx = pipeline.enter(args, None, None, dry=True)
+    ctx = pipeline.run_decision_stages(args, None, None, dry=True)
     question = None
-    if _has_more(pipeline, ctx):
-        ctx, question = drive_sync(_rest(pipeline, ctx))
+    if _needs_later_stages(pipeline, ctx):
+        ctx, question = drive_sync(_run_later_stages(pipeline, ctx))
     return DryRun(ctx, _decision(pipeline, ctx, question))
 
 
 async def adry_run(pipeline: CallPipeline, args: Mapping[str, Any]) -> DryRun:
     """`dry_run` from asynchronous code."""
-    ctx = pipeline.enter(args, None, None, dry=True)
+    ctx = pipeline.run_decision_stages(args, None, None, dry=True)
     question = None
-    if _has_more(pipeline, ctx):
-        ctx, question = await drive_async(_rest(pipeline, ctx))
+    if _needs_later_stages(pipeline, ctx):
+        ctx, question = await drive_async(_run_later_stages(pipeline, ctx))
     return DryRun(ctx, _decision(pipeline, ctx, question))
 
 
-def _has_more(pipeline: CallPipeline, ctx: CallContext) -> bool:
+def _needs_later_stages(pipeline: CallPipeline, ctx: CallContext) -> bool:
     """Whether a stage after policy applies to the call."""
-    is_asked = pipeline.is_watched or ctx.decision.outcome == "ask"
+    is_asked = pipeline.has_guards or ctx.decision.outcome == "ask"
     return ctx.outcome is None and (is_asked or pipeline.tool.spec.staged)
 
 
-async def _rest(pipeline: CallPipeline, ctx: CallContext) -> tuple[CallContext, Ask | None]:
+async def _run_later_stages(pipeline: CallPipeline, ctx: CallContext) -> tuple[CallContext, Ask | None]:
     """Run stages 4 and 5, and a staged body up to its mark. Returns the question that a person would be asked."""
-    question = await pipeline.weigh(ctx)
+    question = await pipeline.run_checks(ctx)
     if question is not None and pipeline.state.approval.apply_saved(pipeline, ctx):
         question = None
     if ctx.outcome is None and pipeline.tool.spec.staged:
@@ -57,7 +57,7 @@ async def _rest(pipeline: CallPipeline, ctx: CallContext) -> tuple[CallContext, 
 
 
 def _decision(pipeline: CallPipeline, ctx: CallContext, question: Ask | None) -> Decision:
-    """Return the decision of a dry run. A body that has reached its mark has passed, even if it caught `Passed`."""
+    """Return the decision of a dry run. A body that has reached its mark has passed, even if it caught `MarkReached`."""
     ctx.closed = True
     ctx.reason = as_reason_word(ctx.reason)
     if pipeline.verify is not None:
@@ -78,7 +78,7 @@ def _decision(pipeline: CallPipeline, ctx: CallContext, question: Ask | None) ->
     decision = ctx.decision
     if question is not None:
         reason, message = as_reason_word(question.reason), redact_text(question.message)
-        stage: Stage = "check" if ctx.asked_by_check else decision.stage
-        rule = None if ctx.asked_by_check else decision.rule
+        stage: Stage = "check" if ctx.is_asked_by_check else decision.stage
+        rule = None if ctx.is_asked_by_check else decision.rule
         return Decision("ask", stage, reason, message, rule=rule, tool_checks=tool_checks)
     return Decision("allow", decision.stage, rule=decision.rule, tool_checks=tool_checks)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 else:
     scan = lazy("toolcharter.loader.scan")
 
-_POLICY: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "ask", "mode")
-_ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY, "check", "guard", "approval", "limit", "tool")
+_POLICY_STAGES: tuple[Stage, ...] = ("floor", "deny", "availability", "capability", "ask", "mode")
+_STAGE_ORDER: tuple[Stage, ...] = ("name", "arguments", *_POLICY_STAGES, "check", "guard", "approval", "limit", "tool")
 
 
 def explain(pipeline: CallPipeline, dry_run: DryRun, given: str, args: Mapping[str, Any]) -> Explanation:
@@ -39,10 +39,10 @@ def explain(pipeline: CallPipeline, dry_run: DryRun, given: str, args: Mapping[s
     """
     ctx, decision = dry_run
     steps = [
-        _name(pipeline, given),
-        _arguments(pipeline, decision),
-        *_policy(pipeline, ctx, decision),
-        *_behind_policy(pipeline, ctx, decision),
+        _name_step(pipeline, given),
+        _arguments_step(pipeline, decision),
+        *_policy_steps(pipeline, ctx, decision),
+        *_later_steps(pipeline, ctx, decision),
     ]
     return Explanation(
         tool=pipeline.tool.spec.name,
@@ -53,7 +53,7 @@ def explain(pipeline: CallPipeline, dry_run: DryRun, given: str, args: Mapping[s
         profile_digest=pipeline.state.digest,
         decision=decision,
         steps=tuple(replace(step, decides=step.stage == decision.stage) for step in steps),
-        parse=tuple(_parse(pipeline, ctx, decision)),
+        parse=tuple(_command_notes(pipeline, ctx, decision)),
         hidden=pipeline.policy.view.hidden_because,
     )
 
@@ -63,12 +63,12 @@ def explain_unknown(
 ) -> Explanation:
     """Explain the denial of a name that the profile does not have, with similar names."""
     looked_at = f"the {len(tools)} tools of the profile, by name and alias"
-    step = Step("name", looked_at, "deny", decision, decides=True, changes=tuple(_other_names(name, tools)))
-    shown = _plain(redact_args(args, "full"))
+    step = Step("name", looked_at, "deny", decision, decides=True, changes=tuple(_name_suggestions(name, tools)))
+    shown = _load_object(redact_args(args, "full"))
     return Explanation(name, None, shown, (), state.profile, state.digest, decision, (step,))
 
 
-def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
+def _name_suggestions(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
     provided = scan.find_installed().tools
     if name in provided:
         yield f"list {name!r} under `tools`: {provided[name].distribution!r} provides it"
@@ -79,14 +79,14 @@ def _other_names(name: str, tools: Mapping[str, Any]) -> Iterator[str]:
     yield f"no installed plugin provides it. {did_you_mean(name, provided)}".rstrip()
 
 
-def _name(pipeline: CallPipeline, given: str) -> Step:
+def _name_step(pipeline: CallPipeline, given: str) -> Step:
     name = pipeline.tool.spec.name
     return Step(
         "name", f"{name!r}, from {pipeline.tool.plugin}" + ("" if given == name else f"; given as {given!r}"), "pass"
     )
 
 
-def _arguments(pipeline: CallPipeline, decision: Decision) -> Step:
+def _arguments_step(pipeline: CallPipeline, decision: Decision) -> Step:
     known = pipeline.tool.reader.closed_names
     looked_at = "the schema of the arguments" + (f": {', '.join(sorted(known))}" if known else "")
     if decision.stage != "arguments":
@@ -95,50 +95,50 @@ def _arguments(pipeline: CallPipeline, decision: Decision) -> Step:
     return Step("arguments", looked_at, decision.outcome, decision, changes=changes)
 
 
-def _policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
+def _policy_steps(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
     if decision.stage == "arguments":
-        for stage in _POLICY:
+        for stage in _POLICY_STAGES:
             yield Step(stage, "nothing: there are no valid arguments", "unknown")
         return
     hiders = pipeline.state.availability.why(pipeline.tool.spec.name, pipeline.caller)
     try:
         steps = explain_policy(pipeline.policy.view, pipeline.rule_input(ctx)[0], hiders)
     except Exception as error:  # noqa: BLE001 - the gate denies a call that its rules cannot judge; here it is shown
-        steps = tuple(_unanswered(stage, error, decision) for stage in _POLICY)
-    yield from map(_scrubbed, steps)
+        steps = tuple(_unknown_step(stage, error, decision) for stage in _POLICY_STAGES)
+    yield from map(_scrub_step, steps)
 
 
-def _parse(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[CommandNote]:
+def _command_notes(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[CommandNote]:
     """Yield each command with its analysis by the shell guard and the verdict of the rules."""
     if decision.stage == "arguments":
         return
     subject, understanding = pipeline.rule_input(ctx)
     try:
-        fates = command_verdicts(pipeline.policy.view, subject, ctx.decision)
+        verdicts = command_verdicts(pipeline.policy.view, subject, ctx.decision)
     except Exception as error:  # noqa: BLE001 - as above
-        fates = (CommandVerdict(f"a rule cannot be compared with the call: {type(error).__name__}"),) * len(
+        verdicts = (CommandVerdict(f"a rule cannot be compared with the call: {type(error).__name__}"),) * len(
             subject.commands
         )
-    for judged, fate in zip(understanding.judged, fates, strict=True):
+    for analysed, verdict in zip(understanding.analysed, verdicts, strict=True):
         yield CommandNote(
-            scrub_text(judged.form)[0],
-            judged.within,
-            tuple(scrub_text(need.why)[0] for need in judged.needs),
-            tuple(scrub_text(reach.path)[0] for reach in judged.reaches),
-            judged.is_known,
-            fate.said,
-            fate.decides,
+            scrub_text(analysed.form)[0],
+            analysed.within,
+            tuple(scrub_text(need.why)[0] for need in analysed.needs),
+            tuple(scrub_text(reach.path)[0] for reach in analysed.reaches),
+            analysed.is_known,
+            verdict.said,
+            verdict.decides,
         )
 
 
-def _unanswered(stage: Stage, error: Exception, decision: Decision) -> Step:
+def _unknown_step(stage: Stage, error: Exception, decision: Decision) -> Step:
     looked_at = f"a rule cannot be compared with the call: {type(error).__name__}"
     if stage == decision.stage:
         return Step(stage, looked_at, decision.outcome, decision)
     return Step(stage, looked_at, "unknown")
 
 
-def _scrubbed(step: Step) -> Step:
+def _scrub_step(step: Step) -> Step:
     decision = step.decision
     return replace(
         step,
@@ -148,57 +148,59 @@ def _scrubbed(step: Step) -> Step:
     )
 
 
-def _behind_policy(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
+def _later_steps(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -> Iterator[Step]:
     """Explain the stages after policy, which only run if no earlier stage has ended the call."""
     state = pipeline.state
     checks = ", ".join(check.plugin for check in state.checks) or "none"
     change = "satisfy the check, or change the policy of its extension"
-    yield _step("check", f"checks of plugins: {checks}", decision, change)
+    yield _stage_step("check", f"checks of plugins: {checks}", decision, change)
     looked_at = "where the paths and programs of the commands lead; " if ctx.commands else ""
     looked_at += "session guards: " + ("none" if state.session is None else ", ".join(state.session.switched_on))
     change = "use a path, a program or a repository that is certainly in its place; or first do what the message says"
-    yield _step("guard", looked_at, decision, change)
-    yield _approval(ctx, decision)
+    yield _stage_step("guard", looked_at, decision, change)
+    yield _approval_step(ctx, decision)
     limits = [] if state.rates is None else state.rates.concerning(pipeline.tool.spec.name, pipeline.caller.agent)
     waiting = (
         f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none apply to the tool"
     )
-    yield _step("limit", f"rate limits: {waiting}", decision, "raise `timeout_s` in `limits`", is_known=not limits)
+    yield _stage_step(
+        "limit", f"rate limits: {waiting}", decision, "raise `timeout_s` in `limits`", is_known=not limits
+    )
     name, is_known = pipeline.tool.spec.name, decision.tool_checks != "not_evaluated"
     looked_at = (
         "its own checks, in a dry run"
         if pipeline.tool.spec.staged
         else "it is not staged: only a real call shows its checks"
     )
-    yield _step(
+    yield _stage_step(
         "tool", looked_at, decision, f"change the policy of {name!r} under `tools`, or the call", is_known=is_known
     )
 
 
-def _step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_known: bool = True) -> Step:
+def _stage_step(stage: Stage, looked_at: str, decision: Decision, change: str, *, is_known: bool = True) -> Step:
     if decision.stage == stage:
         return Step(stage, looked_at, decision.outcome, decision, changes=(change,))
-    has_ended = decision.outcome in {"deny", "error"} and _ORDER.index(decision.stage) < _ORDER.index(stage)
+    has_ended = decision.outcome in {"deny", "error"} and _STAGE_ORDER.index(decision.stage) < _STAGE_ORDER.index(stage)
     return Step(stage, looked_at, "pass" if is_known and not has_ended else "unknown")
 
 
-def _approval(ctx: CallContext, decision: Decision) -> Step:
+def _approval_step(ctx: CallContext, decision: Decision) -> Step:
     if decision.stage == "approval" and decision.rule is not None:
         note = RuleNote(decision.rule.text, decision.rule.source, "was saved, and covers the call", decides=True)
         change = "forget it with `toolcharter approvals forget`"
         return Step("approval", "saved approvals", "allow", decision, rules=(note,), changes=(change,))
     needed = decision.outcome == "ask" or ctx.decision.outcome == "ask"
     looked_at = "a person, who is not asked in a dry run" if needed else "no person has to be asked"
-    return _step("approval", looked_at, decision, "", is_known=not needed)
+    return _stage_step("approval", looked_at, decision, "", is_known=not needed)
 
 
 def _shown_args(ctx: CallContext, given: Mapping[str, Any], decision: Decision) -> dict[str, Any]:
     if decision.stage == "arguments":
-        return _plain(redact_args(given, "full"))
+        return _load_object(redact_args(given, "full"))
     # A validator may have turned JSON into a date or a path.
     return dict(scrub_value(orjson.loads(orjson.dumps(dict(ctx.values), default=str)))[0])
 
 
-def _plain(shown: bytes) -> dict[str, Any]:
+def _load_object(shown: bytes) -> dict[str, Any]:
     value = orjson.loads(shown)
     return value if isinstance(value, dict) else {}

@@ -108,11 +108,11 @@ class LiveToolbox:
         base.reload, base.opened_for = self._reload_for_a_tool, caller
         late = LateRuntime(base, is_live=True)
         self._plan = plan = discover_late(plan, base, late)
-        self._first = _folded(plan.discovered.fingerprints)
+        self._first_fingerprints = _fold_names(plan.discovered.fingerprints)
         """The first fingerprint of each discovered tool in this session, by its name without case, as rules name it."""
         self._current = build_tools_into(base.child(), plan, caller, base=base)
         base.emitter.set_preface(base.announce(caller, plan.loaded.distributions))
-        late.answer_with(self._look_again)
+        late.answer_with(self._reload_if_usable)
 
     @property
     def is_closed(self) -> bool:
@@ -129,14 +129,14 @@ class LiveToolbox:
     ) -> ToolResult:
         """Call a tool through the current toolbox."""
         while True:
-            toolbox = self._present()
+            toolbox = self._read_current()
             try:
                 return toolbox.call(name, args, call_id=call_id, parent_id=parent_id)
             except ToolboxClosed:
                 if self._closed or toolbox is self._current:
                     raise
 
-    def _present(self) -> Toolbox:
+    def _read_current(self) -> Toolbox:
         return self._current
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
@@ -183,7 +183,7 @@ class LiveToolbox:
         """Wait for announced tools, up to the discoverers' `wait_s`. For a session of a single command."""
         until = monotonic() + self._plan.discovered.wait_s
         while self._plan.discovered.wait_s and monotonic() < until:
-            sleep(_LOOKS_S)
+            sleep(_POLL_S)
 
     def reload(self) -> Reload:
         """Run the discoverers again, and make another toolbox if they find other tools than before.
@@ -205,7 +205,9 @@ class LiveToolbox:
             toolbox = self._current
         notes = list(plan.discovered.notes)
         if after != before:
-            notes += [note for notify in list(self._subscribers.values()) if (note := _notified(notify, toolbox))]
+            notes += [
+                note for notify in list(self._subscribers.values()) if (note := _notify_subscriber(notify, toolbox))
+            ]
         return Reload(
             tools=tuple(sorted(after)),
             new=tuple(sorted(after.keys() - before.keys())),
@@ -215,7 +217,7 @@ class LiveToolbox:
             notes=tuple(notes),
         )
 
-    def _look_again(self) -> None:
+    def _reload_if_usable(self) -> None:
         """Reload because a discoverer has announced new tools. If they cannot be used, nothing changes."""
         with suppress(ConfigurationError, ToolboxClosed):
             self.reload()
@@ -229,18 +231,18 @@ class LiveToolbox:
     def _changed(self, plan: Plan) -> frozenset[str]:
         """Return the tools whose code has changed, except those whose own extension asks about them."""
         present = plan.discovered.fingerprints.items()
-        changed = frozenset(name for name, code in present if self._first.get(fold(name), code) != code)
+        changed = frozenset(name for name, code in present if self._first_fingerprints.get(fold(name), code) != code)
         return changed - plan.discovered.asked_about
 
     def _replace(self, plan: Plan) -> None:
         base, old = self._base, self._current
         changed = self._changed(plan)
-        checks = tuple(check for check in base.checks if check.plugin != _OURS)
+        checks = tuple(check for check in base.checks if check.plugin != _CORE_PLUGIN)
         child = base.child(
             digest=plan.digest,
             lines=LineFormat(base.profile, plan.digest, plan.profile.runner, redact_id),
             availability=compile_availability(plan.profile, plan.catalog),
-            checks=(*checks, _asking_about(changed)) if changed else checks,
+            checks=(*checks, _code_change_check(changed)) if changed else checks,
         )
         kept = {name: tool for name, tool in old.built.items() if name not in self._plan.discovered.tools}
         try:
@@ -254,10 +256,10 @@ class LiveToolbox:
             base.emitter.emit(base.announce(self._caller, plan.loaded.distributions))
         else:
             base.emitter.set_preface(base.announce(self._caller, plan.loaded.distributions))
-        self._first = {**_folded(plan.discovered.fingerprints), **self._first}
-        self._retire(old)
+        self._first_fingerprints = {**_fold_names(plan.discovered.fingerprints), **self._first_fingerprints}
+        self._retire_toolbox(old)
 
-    def _retire(self, old: Toolbox) -> None:
+    def _retire_toolbox(self, old: Toolbox) -> None:
         """Close the toolboxes before *old* whose calls have ended."""
         idle = [toolbox for toolbox in self._retired if not toolbox.is_busy]
         self._retired = [*(toolbox for toolbox in self._retired if toolbox.is_busy), old]
@@ -300,12 +302,12 @@ class LiveToolbox:
         await self.aclose()
 
 
-_OURS = "toolcharter"
-_LOOKS_S = 0.01
+_CORE_PLUGIN = "toolcharter"
+_POLL_S = 0.01
 """The polling interval of a session that waits for tools, in seconds."""
 
 
-def _asking_about(changed: Collection[str]) -> Check:
+def _code_change_check(changed: Collection[str]) -> Check:
     """Return a check that requires approval for calls of tools whose code has changed, whatever allows them."""
 
     def ask_again(call: Call) -> Ask | None:
@@ -313,14 +315,14 @@ def _asking_about(changed: Collection[str]) -> Check:
             return Ask(Reason.PRECONDITION_FAILED, f"The code of {call.tool!r} has changed since the session began.")
         return None
 
-    return Check(_OURS, ask_again)
+    return Check(_CORE_PLUGIN, ask_again)
 
 
-def _folded(fingerprints: Mapping[str, str]) -> Mapping[str, str]:
+def _fold_names(fingerprints: Mapping[str, str]) -> Mapping[str, str]:
     return {fold(name): code for name, code in fingerprints.items()}
 
 
-def _notified(subscriber: Subscriber, toolbox: Toolbox) -> str | None:
+def _notify_subscriber(subscriber: Subscriber, toolbox: Toolbox) -> str | None:
     """Notify *subscriber*. Returns a sentence about its exception, or None."""
     try:
         subscriber(toolbox)

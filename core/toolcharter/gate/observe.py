@@ -45,30 +45,30 @@ class SpecVerifier:
         if self.notify is not None and ctx.stage == "tool" and ctx.reason is not None:
             self.notify(ctx.reason)
         if self.strict:
-            self._hold(ctx, result)
+            self._verify_contract(ctx, result)
 
-    def asked(self, reason: str) -> None:
+    def report_question(self, reason: str) -> None:
         """Report the reason for which a person is asked to the observer, if it is a reason of the tool's own."""
         if self.notify is not None and reason in (self.spec.own_reasons() or ()):
             self.notify(reason)
 
-    def _hold(self, ctx: CallContext, result: ToolResult | None) -> None:
+    def _verify_contract(self, ctx: CallContext, result: ToolResult | None) -> None:
         name = self.spec.name
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
             raise ContractBroken(f"{name!r} gave the reason {ctx.reason!r}, which its spec does not declare")
         if self.spec.staged and ctx.outcome in {None, "ok"} and not ctx.passed:
             raise ContractBroken(f"{name!r} is staged, and its body succeeded without ctx.policy_passed()")
-        if result is not None and result.outcome == "ok" and self._data is not None:
+        if result is not None and result.outcome == "ok" and self._data_validator is not None:
             errors = (
                 (".".join(map(str, error.instance_path)), error.message)
-                for error in self._data.iter_errors(result.data)
+                for error in self._data_validator.iter_errors(result.data)
             )
             faults = [f"{place or 'data'}: {message}" for place, message in errors]
             if faults:
                 raise ContractBroken(f"the data of {name!r} does not fit its output schema: {'; '.join(faults)}")
 
     @cached_property
-    def _data(self) -> Any:
+    def _data_validator(self) -> Any:
         schema = output_schema(self.spec, self.function)
         if schema is None:
             return None

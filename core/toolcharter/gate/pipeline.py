@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from toolcharter._lazy import lazy
 from toolcharter.api.call import Ask, Call, Caller, Deny, ToolResult
 from toolcharter.api.reasons import Reason
-from toolcharter.gate.call import MAX_NESTING, CallContext, begin
+from toolcharter.gate.call import MAX_NESTING, CallContext, begin_call
 from toolcharter.gate.commands import CommandAnalysis
 from toolcharter.gate.observe import verifier_for
 from toolcharter.gate.redact import REDACTORS, redact_action
@@ -47,7 +47,7 @@ else:
     s6_limits = lazy("toolcharter.gate.stages.s6_limits")
 
 
-UNATTENDED = "A person would have to approve the call, but none is asked about unattended work, such as a job."
+UNATTENDED_MESSAGE = "A person would have to approve the call, but none is asked about unattended work, such as a job."
 
 
 class CallPipeline:
@@ -74,9 +74,9 @@ class CallPipeline:
         """The rate limits that apply to the tool; None if there are none."""
         self._keys = None if self.limits is None else s6_limits.keys_of(caller)
         self._may_ask = caller.delegation is None or caller.delegation.may_ask
-        self._own_session = "" if self._session is None else s6_limits.session_of(caller)
+        self._caller_session = "" if self._session is None else s6_limits.session_of(caller)
         self._has_routes = bool(state.routes)
-        self.is_watched = self._checks is not None or self._session is not None or self._has_routes
+        self.has_guards = self._checks is not None or self._session is not None or self._has_routes
         """Whether checks, session guards or virtual files apply between policy and the body, to every call."""
         self.verify = verifier_for(state.profile, spec, tool.function, tool.reasons, strict=state.strict)
         self._record = CallRecorder(
@@ -104,12 +104,12 @@ class CallPipeline:
         if self._is_async:
             refuse_inside_loop(self._name)
             return self.state.loop.run(self.acall(args, call_id=call_id, parent_id=parent_id))
-        ctx = self.enter(args, call_id, parent_id)
+        ctx = self.run_decision_stages(args, call_id, parent_id)
         try:
             if ctx.outcome is None:
-                if self.is_watched or ctx.decision.outcome == "ask":
-                    drive_sync(self._admit(ctx))
-                elif self.limits is not None and (answer := self.limits.take(self.keys(ctx))) is not None:
+                if self.has_guards or ctx.decision.outcome == "ask":
+                    drive_sync(self._run_guard_stages(ctx))
+                elif self.limits is not None and (answer := self.limits.take(self.rate_keys(ctx))) is not None:
                     s6_limits.refuse_if_limited(ctx, answer)
             if ctx.outcome is None and not ctx.closed:
                 if self._is_isolated:
@@ -125,13 +125,13 @@ class CallPipeline:
         self, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
         """Run one call, from asynchronous code; it can be cancelled."""
-        ctx = self.enter(args, call_id, parent_id)
+        ctx = self.run_decision_stages(args, call_id, parent_id)
         try:
             if ctx.outcome is None:
                 limits = self.limits
-                if self.is_watched or ctx.decision.outcome == "ask" or (limits is not None and limits.waits):
-                    await drive_async(self._admit(ctx))
-                elif limits is not None and (answer := limits.take(self.keys(ctx))) is not None:
+                if self.has_guards or ctx.decision.outcome == "ask" or (limits is not None and limits.waits):
+                    await drive_async(self._run_guard_stages(ctx))
+                elif limits is not None and (answer := limits.take(self.rate_keys(ctx))) is not None:
                     s6_limits.refuse_if_limited(ctx, answer)
             if ctx.outcome is None and not ctx.closed:
                 if self._is_isolated:
@@ -145,7 +145,7 @@ class CallPipeline:
             raise
         return self._record.finish(ctx)
 
-    def enter(
+    def run_decision_stages(
         self, args: Mapping[str, Any], call_id: str | None, parent_id: str | None, *, dry: bool = False
     ) -> CallContext:
         """Run stages 1 to 3, check commands on disk, and write the first half of the events.
@@ -155,7 +155,7 @@ class CallPipeline:
         """
         if self._calls.closed:
             self._calls.require_open()
-        ctx = begin(self._name, self.caller, self.tool.timeout_s, call_id, parent_id, dry=dry)
+        ctx = begin_call(self._name, self.caller, self.tool.timeout_s, call_id, parent_id, dry=dry)
         action, raw = None, b"null"
         try:
             action, raw = self._reader.canonical(args)
@@ -167,7 +167,7 @@ class CallPipeline:
         else:
             action, preconditions = self.policy.judge(ctx, raw)
             if preconditions is not None:
-                self.state.confinement.hold(ctx, preconditions)
+                self.state.confinement.refuse_if_unconfined(ctx, preconditions)
         ctx.action = action
         shown = None if action is None else redact_action(action)
         ctx.tail = self._lines.tail(ctx.call_id, ctx.parent_id, shown, self._redact_args(raw))
@@ -180,59 +180,59 @@ class CallPipeline:
                 self._record.begin(ctx)
         return ctx
 
-    async def _admit(self, ctx: CallContext) -> None:
+    async def _run_guard_stages(self, ctx: CallContext) -> None:
         """Run stages 4 to 6. Afterwards *ctx* may enter its body, or has ended."""
-        question = await self.weigh(ctx)
+        question = await self.run_checks(ctx)
         if question is not None:
             await self.state.approval.request(self, ctx, question)
         if self._session is not None and ctx.outcome is None:
-            found = self._session.answer(self.call_of(ctx), self._session_of(ctx))
+            found = self._session.cached_result(self.checked_call(ctx), self._session_key(ctx))
             if found is not None:
-                self._answer(ctx, self._session, found)
+                self._use_cached_result(ctx, self._session, found)
                 return
         if ctx.outcome is None and self.limits is not None:
             if self.limits.waits:
-                await s6_limits.acquire(self.limits, ctx, self.keys(ctx))
-            elif (answer := self.limits.take(self.keys(ctx))) is not None:
+                await s6_limits.acquire(self.limits, ctx, self.rate_keys(ctx))
+            elif (answer := self.limits.take(self.rate_keys(ctx))) is not None:
                 s6_limits.refuse_if_limited(ctx, answer)
         if ctx.outcome is None and self._session is not None:
-            self._session.count(ctx, self.call_of(ctx), self._session_of(ctx))
+            self._session.count(ctx, self.checked_call(ctx), self._session_key(ctx))
             if ctx.outcome is None:
-                self._session.enter(self.call_of(ctx))
+                self._session.enter(self.checked_call(ctx))
 
-    def _answer(self, ctx: CallContext, session: "SessionStage", found: ToolResult) -> None:
+    def _use_cached_result(self, ctx: CallContext, session: "SessionStage", found: ToolResult) -> None:
         """End *ctx* with the cached result of an equal read. The session counts the call; rate limits do not."""
-        session.count(ctx, self.call_of(ctx), self._session_of(ctx))
+        session.count(ctx, self.checked_call(ctx), self._session_key(ctx))
         if ctx.outcome is None:
             ctx.adopt(found)
             ctx.passed = True
             ctx.fields = {**ctx.fields, "cached": True}
 
-    async def weigh(self, ctx: CallContext) -> Ask | None:
+    async def run_checks(self, ctx: CallContext) -> Ask | None:
         """Run the checks and session guards of stage 4. Returns the question for a person; None if none is needed."""
-        objection = None if self._checks is None else await self._checks.ask(ctx, self.call_of(ctx))
+        objection = None if self._checks is None else await self._checks.ask(ctx, self.checked_call(ctx))
         if isinstance(objection, Deny):
             ctx.refuse("check", objection.reason, objection.message, hint=objection.hint)
             return None
         if self._session is not None:
-            self._session.check(ctx, self.call_of(ctx), self._session_of(ctx))
+            self._session.check(ctx, self.checked_call(ctx), self._session_key(ctx))
             if ctx.outcome is not None:
                 return None
         if objection is None and self._has_routes:
-            objection = await self._question_of_files(ctx)
+            objection = await self._virtual_file_question(ctx)
         decision = ctx.decision
         if objection is not None:
-            ctx.asked_by_check = True
+            ctx.is_asked_by_check = True
             if self.verify is not None:
-                self.verify.asked(objection.reason)
+                self.verify.report_question(objection.reason)
         elif decision.outcome == "ask":
             objection = Ask(decision.reason or "", decision.message)
         if objection is not None and not self._may_ask:
-            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, UNATTENDED)
+            ctx.refuse("approval", Reason.APPROVAL_UNAVAILABLE, UNATTENDED_MESSAGE)
             return None
         return objection
 
-    async def _question_of_files(self, ctx: CallContext) -> Ask | None:
+    async def _virtual_file_question(self, ctx: CallContext) -> Ask | None:
         """Return the question about a virtual file that *ctx* would change, as found by a dry run; None without one."""
         touched = self.tool.spec.capabilities_of(ctx.action)
         if touched is not None and "fs:write" not in touched:
@@ -242,9 +242,9 @@ class CallPipeline:
 
     def confine(self, ctx: CallContext) -> None:
         """Stage 4 for a call with a saved approval: refuse it if its commands do not do on disk what the text says."""
-        preconditions = self.policy.rule_input(ctx)[1].world if ctx.commands else None
+        preconditions = self.policy.rule_input(ctx)[1].preconditions if ctx.commands else None
         if preconditions is not None:
-            self.state.confinement.hold(ctx, preconditions)
+            self.state.confinement.refuse_if_unconfined(ctx, preconditions)
 
     def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
         """Return the call as rules see it, and the analysis of its commands."""
@@ -258,7 +258,7 @@ class CallPipeline:
         dry.dry, dry.live_key, dry.children, dry.seen = True, id(dry), [], None
         return await self.body.dry_run(dry)
 
-    def keys(self, ctx: CallContext) -> "Keys":
+    def rate_keys(self, ctx: CallContext) -> "Keys":
         """Return the keys under which rate limits count *ctx*: those of the outermost call's caller.
 
         So a subagent shares its parent's limits.
@@ -266,11 +266,11 @@ class CallPipeline:
         known = self._keys
         return known if known is not None and ctx.root is self.caller else s6_limits.keys_of(ctx.root)
 
-    def _session_of(self, ctx: CallContext) -> str:
+    def _session_key(self, ctx: CallContext) -> str:
         """Return the key of the session under which the guards remember *ctx*."""
-        return self._own_session if ctx.root is self.caller else s6_limits.session_of(ctx.root)
+        return self._caller_session if ctx.root is self.caller else s6_limits.session_of(ctx.root)
 
-    def call_of(self, ctx: CallContext) -> Call:
+    def checked_call(self, ctx: CallContext) -> Call:
         """Return the call as checks and guards see it; made once."""
         if ctx.seen is None:
             spec = self.tool.spec
@@ -293,5 +293,5 @@ class CallPipeline:
 
     def _remember(self, ctx: CallContext, result: ToolResult) -> None:
         if self._session is not None and ctx.stage != "arguments":
-            session = self._session_of(ctx)
-            self._session.remember(self.call_of(ctx), session, result, goes_on=ctx.abandoned)
+            session = self._session_key(ctx)
+            self._session.remember(self.checked_call(ctx), session, result, goes_on=ctx.abandoned)

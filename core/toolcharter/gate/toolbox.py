@@ -11,7 +11,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.call import Caller, Decision, ToolResult
 from toolcharter.errors import did_you_mean
 from toolcharter.gate import dry_run
-from toolcharter.gate.call import begin
+from toolcharter.gate.call import begin_call
 from toolcharter.gate.pipeline import CallPipeline
 from toolcharter.gate.redact import redact_args, redact_name
 from toolcharter.gate.stages.s8_result import ResultBuilder
@@ -364,7 +364,7 @@ class Toolbox(Mapping[str, Tool]):
     ) -> ToolResult:
         state = self._state
         state.calls.require_open()
-        ctx = begin(redact_name(name), self._caller, 0.0, call_id, parent_id)
+        ctx = begin_call(redact_name(name), self._caller, 0.0, call_id, parent_id)
         lines = state.lines.for_tool(ctx.tool, None, self._caller)
         ctx.tail = lines.tail(ctx.call_id, ctx.parent_id, None, redact_args(args, state.args_detail))
         decision = self._unknown(name)

@@ -7,7 +7,7 @@ import pytest
 
 from toolcharter import Caller
 from toolcharter.gate import threads
-from toolcharter.gate.call import CallContext, begin
+from toolcharter.gate.call import CallContext, begin_call
 from toolcharter.gate.threads import BodyThread
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
@@ -18,7 +18,7 @@ def _ran(who: str, body: object = None) -> tuple[str, int, CallContext]:
     seen: list[str] = []
     ident: list[int] = []
     ended = threading.Event()
-    ctx = begin("t", Caller(), 0.0, None, None)
+    ctx = begin_call("t", Caller(), 0.0, None, None)
 
     def tell(_: CallContext) -> None:
         seen.append(WHO.get())

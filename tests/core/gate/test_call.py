@@ -14,10 +14,10 @@ from toolcharter.gate.call import (
     CURRENT,
     CallContext,
     CallIds,
-    Passed,
-    as_json,
-    begin,
+    MarkReached,
+    begin_call,
     denial_text,
+    to_json_values,
 )
 
 CALLER = Caller(agent="ann", session="s")
@@ -93,7 +93,7 @@ def test_the_mark_ends_a_dry_run_alone() -> None:
 
     real.policy_passed()
     child.policy_passed()
-    with pytest.raises(Passed):
+    with pytest.raises(MarkReached):
         dry.policy_passed()
 
     assert (real.passed, dry.passed, child.passed) == (True, True, True)
@@ -195,22 +195,22 @@ def test_a_call_is_begun_below_the_one_whose_body_runs(under_way) -> None:
     parent.nesting = 2
     under_way(parent)
 
-    inner = begin("act", Caller(agent="sub"), 5.0, None, None)
-    named = begin("act", CALLER, 5.0, "mine", "theirs")
+    inner = begin_call("act", Caller(agent="sub"), 5.0, None, None)
+    named = begin_call("act", CALLER, 5.0, "mine", "theirs")
 
     assert (inner.parent_id, inner.nesting, inner.root, inner.caller.agent) == ("call-0", 3, CALLER, "sub")
     assert (named.call_id, named.parent_id) == ("mine", "theirs")
     assert inner.deadline - inner.started == pytest.approx(5.0)
-    assert begin("act", CALLER, 600.0, None, None).deadline == parent.deadline
+    assert begin_call("act", CALLER, 600.0, None, None).deadline == parent.deadline
 
 
 def test_a_dry_run_begins_no_real_call(under_way) -> None:
     """A body that is only rehearsed may rehearse another tool, and call none."""
     under_way(made(dry=True))
 
-    assert begin("act", CALLER, 5.0, None, None, dry=True).dry
+    assert begin_call("act", CALLER, 5.0, None, None, dry=True).dry
     with pytest.raises(ToolError, match=r"before ctx\.policy_passed"):
-        begin("act", CALLER, 5.0, None, None)
+        begin_call("act", CALLER, 5.0, None, None)
 
 
 def test_identifiers_are_numbered_and_differ_in_a_child_process() -> None:
@@ -233,8 +233,8 @@ def test_arguments_are_json_for_rules() -> None:
     """Plain ones are handed on as they are; a path or an enumeration is its text."""
     plain = {"a": 1, "b": "x", "c": None, "d": 1.5, "e": True}
 
-    assert as_json(plain) is plain
-    assert as_json({"at": Path("a") / "b", "colour": Colour.RED, "all": (1, 2)}) == {
+    assert to_json_values(plain) is plain
+    assert to_json_values({"at": Path("a") / "b", "colour": Colour.RED, "all": (1, 2)}) == {
         "at": f"a{os.sep}b",
         "colour": "red",
         "all": [1, 2],

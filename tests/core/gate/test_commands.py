@@ -7,7 +7,7 @@ from tests.rows import each_row
 
 from toolcharter.api.command import DiskPreconditions, PathAccess
 from toolcharter.api.reasons import Reason
-from toolcharter.gate.commands import NOTHING, CommandAnalysis, analyse_commands
+from toolcharter.gate.commands import NO_COMMANDS, CommandAnalysis, analyse_commands
 from toolcharter.policy.rule_input import Refusal, Requirements
 
 WORKSPACE = "/w/ws"
@@ -19,8 +19,8 @@ def told(*commands: Any) -> CommandAnalysis:
 
 def test_no_commands_are_nothing() -> None:
     """Neither refused nor looked at."""
-    assert told() is NOTHING
-    assert CommandAnalysis() == NOTHING
+    assert told() is NO_COMMANDS
+    assert CommandAnalysis() == NO_COMMANDS
 
 
 def test_commands_are_told_with_what_they_need() -> None:
@@ -38,7 +38,7 @@ def test_commands_are_told_with_what_they_need() -> None:
         Requirements(starters=(("command ls", Requirements(frozenset({"ls"}), "ls is the program that is started")),)),
         Requirements(),
     )
-    assert tuple(one.form for one in found.judged) == found.commands
+    assert tuple(one.form for one in found.analysed) == found.commands
 
 
 def test_a_word_that_stands_twice_has_to_be_named_twice() -> None:
@@ -50,7 +50,7 @@ def test_the_world_is_told_once() -> None:
     """Paths and globs to confine, programs by their bare names, folders in which git runs, by whatever path."""
     found = told("cat a *.md; cat b; ./x; >out; cd sub && git log; /usr/bin/git status; mygit")
 
-    assert found.world == DiskPreconditions(
+    assert found.preconditions == DiskPreconditions(
         (
             PathAccess("a", is_pattern=False, folders=(".",)),
             PathAccess("*.md", is_pattern=True, folders=(".",)),
@@ -65,7 +65,7 @@ def test_the_world_is_told_once() -> None:
 
 def test_what_is_given_to_a_command_that_does_more_than_usual_may_be_changed() -> None:
     """Tables say which word is written; of `sed -i` they say only that a rule has to mention it."""
-    world = told("sed -i s/a/b/ x; sed s/a/b/ x; rm x; cp x y").world
+    world = told("sed -i s/a/b/ x; sed s/a/b/ x; rm x; cp x y").preconditions
 
     assert world is not None
     assert [place.change for place in world.places] == [

@@ -33,9 +33,9 @@ def refusal(space: Path, line: str) -> str | None:
     found = analyse_commands([line], str(space))
     if found.refusal or found.unsupported or any(one.words - {"read"} for one in found.needs):
         return "needs more than rules for its programs"
-    assert found.world is not None
+    assert found.preconditions is not None
     lookout = Confinement(space)
-    denied = lookout.objection(found.world)
+    denied = lookout.find_objection(found.preconditions)
     lookout.close()
     return None if denied is None else denied.message
 

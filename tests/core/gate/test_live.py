@@ -313,7 +313,7 @@ def test_call_goes_to_the_present_toolbox(world: World, monkeypatch: pytest.Monk
     new = live.current
     old.close()
     boxes = iter([old, new])
-    monkeypatch.setattr(LiveToolbox, "_present", lambda _self: next(boxes))
+    monkeypatch.setattr(LiveToolbox, "_read_current", lambda _self: next(boxes))
 
     assert live.call("b", {}).text == "1"
     monkeypatch.undo()

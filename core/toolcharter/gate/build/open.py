@@ -296,8 +296,8 @@ def _approval_service(
     def emit(event: str, tail: bytes, fields: Mapping[str, Any]) -> bool:
         return state.emitter.emit(state.lines.approval(event, tail, fields)) or not state.required
 
-    def disk_objection(world: DiskPreconditions) -> Denied | None:
-        return state.confinement.objection(world)  # opened by the first call that needs it
+    def disk_objection(preconditions: DiskPreconditions) -> Denied | None:
+        return state.confinement.find_objection(preconditions)  # opened by the first call that needs it
 
     return s5_approval.ApprovalService(
         ledger.ApprovalScope(state.profile, state.digest, state.workspace, state.runners),

@@ -20,7 +20,7 @@ from toolcharter.api.policy import require_finite
 from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import SpecError, did_you_mean
 from toolcharter.gate.build.tool_function import ToolFunction
-from toolcharter.gate.call import as_json
+from toolcharter.gate.call import to_json_values
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -97,7 +97,7 @@ class ArgumentReader:
         defaults = self._validator.defaults
         return {
             name: value
-            for name, value in as_json(values).items()
+            for name, value in to_json_values(values).items()
             if name not in defaults or not _is_same(value, defaults[name])
         }
 

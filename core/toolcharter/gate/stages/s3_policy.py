@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from toolcharter.api.call import Decision, Invocation
 from toolcharter.api.command import DiskPreconditions
 from toolcharter.api.reasons import HINTS, Reason
-from toolcharter.gate.call import CallContext, as_json
-from toolcharter.gate.commands import NOTHING, CommandAnalysis, analyse_commands
+from toolcharter.gate.call import CallContext, to_json_values
+from toolcharter.gate.commands import NO_COMMANDS, CommandAnalysis, analyse_commands
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import ToolPolicyView
 from toolcharter.policy.matching import argument
@@ -68,8 +68,8 @@ class PolicyStage:
                 if len(self._memo) >= MAX_MEMO:
                     self._memo.clear()
                 self._memo[raw] = known
-        action, ctx.commands, ctx.decision, world = known
-        return action, world
+        action, ctx.commands, ctx.decision, preconditions = known
+        return action, preconditions
 
     def _preconditions(
         self, decision: Decision, subject: RuleInput, understanding: CommandAnalysis
@@ -80,22 +80,22 @@ class PolicyStage:
         # The commands of `cli` and `custom` tools are written by their author; no rule allows them by their text.
         is_command = self._spec.kind not in {"cli", "custom"}
         by_letters = is_command and decision.outcome == "allow" and decision.rule is not None
-        return understanding.world if by_letters and not self.view.permits.cover_everything else None
+        return understanding.preconditions if by_letters and not self.view.permits.cover_everything else None
 
     def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
         """Return the call as rules see it, with defaults filled in, and the analysis of its commands."""
         invocation = self._spec.invocation
         try:
-            given = as_json(ctx.values)
+            given = to_json_values(ctx.values)
             plain = with_plain_paths(given, self._spec.path_arguments, self._workspace)
             args = self._with_aliases(plain)
             written = None if plain is given else self._with_aliases(given)
             if invocation is None:
-                return RuleInput(_action(ctx), args, (), self._untold, written=written), NOTHING
+                return RuleInput(_action(ctx), args, (), self._untold, written=written), NO_COMMANDS
             action, commands = _checked(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - a call that is not understood cannot be permitted
             message = f"The effect of the call is unknown: {type(error).__name__}."
-            return RuleInput(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NOTHING
+            return RuleInput(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NO_COMMANDS
         found = analyse_commands(commands, self._workspace, self._tables)
         return RuleInput(action, args, found.commands, found.refusal, found.needs, found.unsupported, written), found
 

@@ -62,7 +62,7 @@ class Checks:
                 # A driver that closes this coroutine raises GeneratorExit in it; then no other check may run.
                 if not check.advisory or isinstance(error, (GeneratorExit, Denied)):
                     return _denial(check, error) if isinstance(error, Denied) else _failed(check, error)
-                ctx.fault("advisory_check_failed")
+                ctx.add_fault("advisory_check_failed")
                 continue
             if isinstance(answer, Deny):
                 return answer

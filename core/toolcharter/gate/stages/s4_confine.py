@@ -48,29 +48,29 @@ class Confinement:
         self._inventory = inventory or Inventory(workspace)
         self._hidden = hidden
 
-    def hold(self, ctx: CallContext, world: DiskPreconditions) -> None:
+    def refuse_if_unconfined(self, ctx: CallContext, preconditions: DiskPreconditions) -> None:
         """Refuse *ctx* if its commands do not do on disk what their text says. Must run for each call: disks change."""
-        denied = self.objection(world)
+        denied = self.find_objection(preconditions)
         if denied is not None:
             ctx.refuse("guard", denied.reason, denied.message, hint=denied.hint)
 
-    def objection(self, world: DiskPreconditions) -> Denied | None:
-        """Return why commands with the preconditions *world* must not run; None if they may."""
+    def find_objection(self, preconditions: DiskPreconditions) -> Denied | None:
+        """Return why commands with these *preconditions* must not run; None if they may."""
         names = all_names()
         try:
-            for place in dict.fromkeys(world.places):
-                self._confine(place, names, world.marks)
-            for listed in world.names:
+            for place in dict.fromkeys(preconditions.places):
+                self._confine(place, names, preconditions.marks)
+            for listed in preconditions.names:
                 self._require_plain_names(listed, names)
-            for name in world.programs:
+            for name in preconditions.programs:
                 self._programs.require_outside(name)
-            for folder in world.repositories:
+            for folder in preconditions.repositories:
                 _refuse_repository(git_repository.objection(self._workspace / folder, self._workspace))
-            if world.blames:
+            if preconditions.blames:
                 _refuse_repository(git_repository.blame_objection(self._workspace))
-            for folder, module in world.modules:
-                _refuse_shadow(self._paths, folder, module, makes_files=world.makes_files)
-            if world.links_repositories:
+            for folder, module in preconditions.modules:
+                _refuse_shadow(self._paths, folder, module, makes_files=preconditions.makes_files)
+            if preconditions.links_repositories:
                 self._require_no_repository_below()
         except Denied as denied:
             return denied

@@ -8,7 +8,7 @@ from toolcharter.api.call import Call, Deny, ToolResult
 from toolcharter.api.paths import Paths
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import ToolError
-from toolcharter.gate.call import CallContext, as_json
+from toolcharter.gate.call import CallContext, to_json_values
 from toolcharter.guards.session.cached import CachedReads
 from toolcharter.guards.session.guards import ActiveSessionGuards
 from toolcharter.guards.session.state import with_notes
@@ -48,7 +48,7 @@ class SessionStage:
         if verdict is not None:
             ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
 
-    def answer(self, call: Call, session: str) -> ToolResult | None:
+    def cached_result(self, call: Call, session: str) -> ToolResult | None:
         """Return a cached result instead of running the call's body; None if the body must run."""
         if self._cached is None or call.tool not in self._known:
             return None
@@ -85,7 +85,7 @@ def session_stage(settings: SessionGuards, paths: Paths, facts: Mapping[str, Too
 
     def matcher(rule: Rule) -> Callable[[Call], bool]:
         matches = Matcher(rule).denies
-        return lambda call: matches(facts[call.tool], RuleInput(call.action, as_json(call.args), call.commands))
+        return lambda call: matches(facts[call.tool], RuleInput(call.action, to_json_values(call.args), call.commands))
 
     guards = ActiveSessionGuards(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
     seconds = settings.cached_reads.seconds

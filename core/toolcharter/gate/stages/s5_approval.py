@@ -20,7 +20,7 @@ from toolcharter.gate.approvals.escape import MaskHidesCode, ShownCall, one_line
 from toolcharter.gate.approvals.ledger import ApprovalScope, AskedCall, Ledger, arguments_digest, call_digest
 from toolcharter.gate.approvals.prompt import ApproverPrompt, Verdict
 from toolcharter.gate.approvals.saved import Binding, SavedApproval, format_time, load_valid, save_approval
-from toolcharter.gate.call import CallContext, as_json
+from toolcharter.gate.call import CallContext, to_json_values
 from toolcharter.gate.redact import as_reason_word, redact_text
 from toolcharter.guards.state_folder import state_path
 from toolcharter.profile.settings import Approvals
@@ -121,7 +121,7 @@ class ApprovalService:
         tool, caller = asked.tool, ctx.caller
         return Binding(
             tool.spec.name,
-            arguments_digest(as_json(ctx.values), ctx.commands),
+            arguments_digest(to_json_values(ctx.values), ctx.commands),
             str(self._scope.workspace),
             self._scope.digest,
             self._scope.runners.name_for(bounded=tool.facts.is_bounded),
@@ -151,7 +151,7 @@ class ApprovalService:
         Returns:
             Whether a saved approval was applied.
         """
-        if ctx.decision.outcome != "ask" or ctx.asked_by_check:
+        if ctx.decision.outcome != "ask" or ctx.is_asked_by_check:
             return False
         held = ctx.values
         given = self._saved_for_call(asked, ctx) if _copy_arguments(ctx) else []
@@ -165,7 +165,7 @@ class ApprovalService:
 
     def _why_asked_again(self, asked: AskedCall, ctx: CallContext) -> str | None:
         """Return why a person is asked again although the call has a saved approval; None if it has none."""
-        given = [] if ctx.asked_by_check else self._saved_for_call(asked, ctx)
+        given = [] if ctx.is_asked_by_check else self._saved_for_call(asked, ctx)
         if not given:
             return None
         last, changes = max(given, key=lambda one: one[0].at)
@@ -257,7 +257,7 @@ class ApprovalService:
                 if not self._settings.always
                 else "The user has no home folder."
             )
-        if ctx.asked_by_check:
+        if ctx.is_asked_by_check:
             return "It is not offered for the question of a check."
         if shown.is_masked:
             return NOT_STORABLE
@@ -266,14 +266,16 @@ class ApprovalService:
         subject, understood = asked.rule_input(ctx) if commands else (None, None)
         if subject is not None and subject.unsupported is not None:
             return f"No rule can cover the line: {subject.unsupported}"
-        if understood is not None and understood.world is not None:
-            objection = self._disk_objection(understood.world)
+        if understood is not None and understood.preconditions is not None:
+            objection = self._disk_objection(understood.preconditions)
             if objection is not None:
                 return f"It would not be valid: {objection.message}"
         return why_not_offered(shows, commands, self._scope.workspace)
 
     def _call_digest(self, ctx: CallContext) -> str:
-        return call_digest(ctx.tool, as_json(ctx.values), self._scope.workspace, self._scope.digest, ctx.commands)
+        return call_digest(
+            ctx.tool, to_json_values(ctx.values), self._scope.workspace, self._scope.digest, ctx.commands
+        )
 
     def _close_case(self, ctx: CallContext, case: _Case, verdict: Verdict) -> bool:
         """Record the answer. Returns whether it allows the call."""
@@ -345,7 +347,7 @@ class ApprovalService:
         try:
             save_approval(self._folder, kept, self._scope.workspace)
         except ConfigurationError:
-            ctx.fault("approval_not_kept")
+            ctx.add_fault("approval_not_kept")
 
     def _emit(self, ctx: CallContext, event: str, fields: Mapping[str, Any]) -> bool:
         """Write an event. If that fails and the profile requires it, refuse *ctx* and return False."""

@@ -13,7 +13,7 @@ from toolcharter.api.call import ToolResult
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runtime import Completed
 from toolcharter.errors import Denied, ToolError
-from toolcharter.gate.call import CURRENT, CallContext, Passed
+from toolcharter.gate.call import CURRENT, CallContext, MarkReached
 from toolcharter.gate.threads import Body, BodyThread
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.waiting import LoopThread, awaited, is_caller_cancellation, remaining_s, signal, wait_for
@@ -133,11 +133,11 @@ class BodyStage:
         if is_caller_cancellation(error):
             raise error
         if isinstance(error, BaseExceptionGroup):
-            others = error.split(Passed)[1]
+            others = error.split(MarkReached)[1]
             if others is None:
                 return
             ctx.passed, error = False, others  # the failed code may come before the mark
-        if not isinstance(error, Passed):
+        if not isinstance(error, MarkReached):
             self._failed(ctx, error)
 
     def _returned(self, ctx: CallContext, value: Any) -> None:
@@ -159,7 +159,7 @@ class BodyStage:
     def _failed(self, ctx: CallContext, error: BaseException) -> None:
         """Record an exception of the body. If the call already has an outcome, the exception is only a fault."""
         if ctx.outcome is not None:
-            ctx.fault("raised_after_end")
+            ctx.add_fault("raised_after_end")
         elif isinstance(error, Denied):
             ctx.deny(error.reason, error.message, hint=error.hint)
         elif isinstance(error, ToolError):

@@ -11,7 +11,7 @@ from toolcharter.api.reasons import KNOWN_OUTCOMES, Reason
 from toolcharter.api.tool import REASON
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import ToolLines, cut, rule_field, verdict_fields
-from toolcharter.gate.call import CallContext, as_json
+from toolcharter.gate.call import CallContext, to_json_values
 from toolcharter.gate.redact import MAX_SHOWN_BYTES, as_reason_word
 from toolcharter.gate.state import CallRegistry
 from toolcharter.guards.secrets import scrub_value
@@ -105,14 +105,14 @@ class CallRecorder(NamedTuple):
     def _note_faults(self, ctx: CallContext) -> None:
         """Record where the tool has broken its own spec, and make a malformed reason a word."""
         if ctx.reason is not None and not REASON.fullmatch(ctx.reason):
-            ctx.fault("malformed_reason")
+            ctx.add_fault("malformed_reason")
             ctx.reason = as_reason_word(ctx.reason)
         if ctx.stage == "tool" and self.reasons is not None and ctx.reason not in self.reasons:
-            ctx.fault("undeclared_reason")
+            ctx.add_fault("undeclared_reason")
         if KNOWN_OUTCOMES.get(ctx.reason or "", ctx.outcome) != ctx.outcome:
-            ctx.fault("outcome_mismatch")
+            ctx.add_fault("outcome_mismatch")
         if self.staged and ctx.outcome == "ok" and not ctx.passed:
-            ctx.fault("mark_missing")
+            ctx.add_fault("mark_missing")
 
     def _second_half(self, ctx: CallContext, result: ToolResult) -> bytes:
         lines = self.lines
@@ -155,7 +155,7 @@ def _after_fields(ctx: CallContext, result: ToolResult) -> dict[str, Any]:
 def _close_children(children: list[CallContext]) -> None:
     for child in children:
         if not child.closed and child.close_child is not None:
-            child.fault("not_ended")
+            child.add_fault("not_ended")
             child.discard_result()
             child.fail("tool", Reason.UNEXPECTED_FAILURE, "The tool never ended this call.")
             child.close_child(child)
@@ -203,7 +203,7 @@ def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[Ca
             nonlocal subject
             # Made in here, where the notifier handles an exception: arguments without a JSON form are reported
             # unmatched.
-            judged = subject = subject or RuleInput(ctx.action, as_json(ctx.values), ctx.commands)
+            judged = subject = subject or RuleInput(ctx.action, to_json_values(ctx.values), ctx.commands)
             found = (matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged))
             # A line that was not understood may be one that a notification's rule would match.
             of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])

@@ -50,7 +50,7 @@ def objection(space: Path) -> Iterator[Objection]:
     lookout = Confinement(space)
 
     def told(world: DiskPreconditions) -> tuple[str, str | None] | None:
-        denied = lookout.objection(world)
+        denied = lookout.find_objection(world)
         return None if denied is None else (denied.reason, denied.message)
 
     yield told
@@ -84,7 +84,7 @@ def test_links_are_carried_nowhere_by_a_line_that_looks_at_files(
     (space / "sub/deep/rel").symlink_to("../file")  # from the top, it leads out
     (space / "plain").mkdir()
 
-    found = objection(analyse_commands([line], str(space)).world or DiskPreconditions())
+    found = objection(analyse_commands([line], str(space)).preconditions or DiskPreconditions())
 
     assert (found and found[0]) == said
 
@@ -107,7 +107,7 @@ def test_a_folder_from_which_a_line_leads_up_can_be_entered(
     """Otherwise `cd` would fail, and what follows would look from the workspace itself."""
     (space / "shut").mkdir(mode=0o600)
 
-    found = objection(analyse_commands([line], str(space)).world or DiskPreconditions())
+    found = objection(analyse_commands([line], str(space)).preconditions or DiskPreconditions())
 
     if "shut" not in line or os.geteuid():  # to root, no folder is shut
         assert (found and found[0]) == said
@@ -116,14 +116,17 @@ def test_a_folder_from_which_a_line_leads_up_can_be_entered(
 @pytest.mark.parametrize("line", ["for f in away/*; do :; done", "for f in */*; do :; done"])
 def test_a_loop_does_not_make_the_shell_look_outside(space: Path, objection: Objection, line: str) -> None:
     """The shell itself lists what is behind a link, though no command ever sees a name."""
-    world = analyse_commands([line], str(space)).world
+    world = analyse_commands([line], str(space)).preconditions
     assert world is not None
 
     told = objection(world)
 
     assert told is not None
     assert told[0] == "path_outside_workspace"
-    assert objection(analyse_commands(["for f in sub/*; do :; done"], str(space)).world or DiskPreconditions()) is None
+    assert (
+        objection(analyse_commands(["for f in sub/*; do :; done"], str(space)).preconditions or DiskPreconditions())
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -238,7 +241,7 @@ def test_a_hidden_place_is_refused(space: Path) -> None:
     (space / "site").mkdir()
     lookout = Confinement(space, Inventory(space, ("site",), sealed=("site",)))
 
-    denied = lookout.objection(DiskPreconditions((PathAccess("site/x.py", is_pattern=False, folders=HERE),)))
+    denied = lookout.find_objection(DiskPreconditions((PathAccess("site/x.py", is_pattern=False, folders=HERE),)))
     lookout.close()
 
     assert denied is not None
@@ -293,11 +296,11 @@ def test_nothing_is_opened_before_it_is_needed(space: Path) -> None:
     """A toolbox whose calls run no commands holds no descriptor."""
     before = open_descriptors()
     lookout = Confinement(space)
-    lookout.objection(DiskPreconditions())
+    lookout.find_objection(DiskPreconditions())
     lookout.close()
 
     assert open_descriptors() == before
-    assert lookout.objection(DiskPreconditions((PathAccess("out", is_pattern=False, folders=HERE),))) is not None
+    assert lookout.find_objection(DiskPreconditions((PathAccess("out", is_pattern=False, folders=HERE),))) is not None
     assert open_descriptors() > before
     lookout.close()
     assert open_descriptors() == before
@@ -316,10 +319,10 @@ def test_one_line_adds_no_repository_and_looks_into_it(tmp_path, line, reason) -
     """A call is looked at once, before its line has made a link of the repository: git would run what that one names."""
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     (tmp_path / "a" / "nested" / ".git").mkdir(parents=True)
-    world = analyse_commands((line,), str(tmp_path)).world
+    world = analyse_commands((line,), str(tmp_path)).preconditions
     assert world is not None
 
-    denied = Confinement(tmp_path).objection(world)
+    denied = Confinement(tmp_path).find_objection(world)
 
     assert (denied and denied.reason) == reason
 
@@ -332,9 +335,10 @@ def test_git_blame_is_refused_where_the_repository_names_a_list_of_commits(objec
         config.write("[blame]\nignoreRevsFile = /etc/passwd\n")
 
     answers = [
-        objection(analyse_commands([line], str(space)).world) for line in ("git blame a.txt", "git annotate a.txt")
+        objection(analyse_commands([line], str(space)).preconditions)
+        for line in ("git blame a.txt", "git annotate a.txt")
     ]
 
     said = ".git/config sets 'blame.ignorerevsfile', by which git blame may show lines of any file. Take it out."
     assert answers == [("protected_path", said)] * 2
-    assert objection(analyse_commands(["git log"], str(space)).world) is None
+    assert objection(analyse_commands(["git log"], str(space)).preconditions) is None

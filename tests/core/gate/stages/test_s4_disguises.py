@@ -55,7 +55,7 @@ def said(space: Path) -> Iterator[Said]:
     lookout = Confinement(space)
 
     def reason(line: str) -> str | None:
-        denied = lookout.objection(analyse_commands([line], str(space)).world or DiskPreconditions())
+        denied = lookout.find_objection(analyse_commands([line], str(space)).preconditions or DiskPreconditions())
         return None if denied is None else denied.reason
 
     yield reason
@@ -95,7 +95,9 @@ def test_each_form_of_a_module_counts(name: str, tmp_path: Path) -> None:
     (folder / name).write_text("")
     lookout = Confinement(folder)
 
-    denied = lookout.objection(analyse_commands(["python3 -m pip list"], str(folder)).world or DiskPreconditions())
+    denied = lookout.find_objection(
+        analyse_commands(["python3 -m pip list"], str(folder)).preconditions or DiskPreconditions()
+    )
 
     lookout.close()
     assert denied is not None
@@ -147,6 +149,6 @@ def test_a_line_makes_no_module_for_itself(said: Said) -> None:
 )
 def test_a_word_that_may_be_options_or_a_subcommand_has_to_be_mentioned(line: str, word: str) -> None:
     """A name on disk chooses what the program does; a page of the manual has any file shown by `.so`."""
-    (judged,) = analyse_commands([line], "/ws").judged
+    (judged,) = analyse_commands([line], "/ws").analysed
 
     assert word in [need.form for need in judged.needs]
