@@ -15,7 +15,7 @@ from toolcharter import Store, StoreRecord, open_store
 from toolcharter_service.approvals import ApprovalRecord
 from toolcharter_service.calls.records import StoredCall
 from toolcharter_service.service import DISTRIBUTION
-from toolcharter_service.watch.records import ToolMetrics, is_given_up
+from toolcharter_service.watch.records import ToolMetrics, is_handed_on
 
 R = TypeVar("R", bound=StoreRecord)
 GRANT_S = 1.0
@@ -51,7 +51,7 @@ class Evidence:
                 self.torn_events += 1
                 continue
             # A turn that was given up has an event, but that does not end its call.
-            if event.get("call_id") and not (event["event"] == "hook.tool.after" and is_given_up(event)):
+            if event.get("call_id") and not (event["event"] == "hook.tool.after" and is_handed_on(event)):
                 self.events[event["event"], event["call_id"]] += 1
         self.rows: Counter[str] = Counter()
         self.torn_rows = 0

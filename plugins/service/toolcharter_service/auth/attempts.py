@@ -34,7 +34,7 @@ class Attempts:
     def __init__(self, store: AsyncStore) -> None:
         self._store = store
 
-    async def take(self, tenant: str, user: str, address: str) -> None:
+    async def acquire(self, tenant: str, user: str, address: str) -> None:
         """Count an attempt.
 
         Raises:

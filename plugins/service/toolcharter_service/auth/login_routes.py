@@ -247,7 +247,7 @@ async def _check_password(auth: ServiceAuth, request: Request, tenant: str, user
         HttpProblem: 401, 429, 503.
     """
     try:
-        await auth.attempts.take(tenant, user, _client_address(request))
+        await auth.attempts.acquire(tenant, user, _client_address(request))
         found = await auth.store.get(UserRecord, tenant, user) if tenant in auth.tenants else None
         may = found if found is not None and found.record.enabled else None
         if not await auth.passwords.verify(may and may.record.password, password) or may is None:

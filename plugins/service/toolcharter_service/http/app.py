@@ -68,7 +68,7 @@ def create_app(service: Service, *, auth: Authenticator | None = None) -> FastAP
     Calls(service)
     stored = StoredCalls(service)
     service.approver = lambda tenant: stored.approver(tenant, approvals.RecordApprover(service, service.worker, tenant))
-    watch.keep_usage(service)
+    watch.record_usage(service)
     keep_bus(service)
     service.run_in_background("approvals", partial(approvals.maintain_approvals, service, service.worker))
     app = FastAPI(title="toolcharter", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)

@@ -1,5 +1,5 @@
 """Usage: records of calls, counters and usage lists, and the routes that show them."""
 
-from toolcharter_service.watch.routes import keep_usage, routes
+from toolcharter_service.watch.routes import record_usage, routes
 
-__all__ = ["keep_usage", "routes"]
+__all__ = ["record_usage", "routes"]

@@ -81,16 +81,16 @@ def ended_calls(lines: bytes, describe: Describe) -> list[EndedCall]:
             event = orjson.loads(line)
         except orjson.JSONDecodeError:  # A process died while writing.
             continue
-        if event.get("event") != "hook.tool.after" or is_given_up(event):
+        if event.get("event") != "hook.tool.after" or is_handed_on(event):
             continue
         key = event["agent"], event["tool"]
         if key not in known:
             known[key] = describe(*key)
-        found.append(_ended(event, *known[key]))
+        found.append(_build_call(event, *known[key]))
     return found
 
 
-def is_given_up(event: Mapping[str, Any]) -> bool:
+def is_handed_on(event: Mapping[str, Any]) -> bool:
     """Whether an after-event only ends a turn: another process continues the call, and will report its end."""
     return bool(event.get("stage") == "approval" and event.get("reason") == APPROVAL_HANDED_ON)
 
@@ -118,7 +118,7 @@ def usage_list(agent: str) -> str:
     return f"tools:{agent}:usage_history"
 
 
-def _ended(event: Mapping[str, Any], permissions: tuple[str, ...], level: str) -> EndedCall:
+def _build_call(event: Mapping[str, Any], permissions: tuple[str, ...], level: str) -> EndedCall:
     elapsed_ms = float(event["elapsed_ms"])
     record: dict[str, Any] = {
         "id": event["call_id"],

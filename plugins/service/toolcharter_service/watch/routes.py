@@ -46,7 +46,7 @@ class UsageHistory(BaseModel):
     usage: list[dict[str, Any]]
 
 
-def keep_usage(service: Service, folder: Path | None = None) -> Usage:
+def record_usage(service: Service, folder: Path | None = None) -> Usage:
     """Record the usage of all calls.
 
     Args:

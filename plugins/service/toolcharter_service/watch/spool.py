@@ -35,20 +35,20 @@ class Segment:
         except OSError:
             os.close(self.descriptor)
             raise
-        self.filed = int(self._side.read_text() or 0) if self._side.exists() else 0
+        self.filed = int(self._offset_file.read_text() or 0) if self._offset_file.exists() else 0
         """The offset up to which the day file has it."""
         self.stored: int | None = None
         """The offset up to which the store has it; None if the store has to be asked."""
 
     @property
-    def _side(self) -> Path:
+    def _offset_file(self) -> Path:
         return self.path.with_suffix(".filed")
 
     def size(self) -> int:
         """Return the size in bytes."""
         return os.fstat(self.descriptor).st_size
 
-    def whole_lines(self, offset: int, until: int) -> bytes:
+    def read_lines(self, offset: int, until: int) -> bytes:
         """Read complete lines between *offset* and *until*, about `CHUNK_BYTES` of them; empty if there is none."""
         wanted = CHUNK_BYTES
         while True:
@@ -58,10 +58,10 @@ class Segment:
                 return data[:end]
             wanted *= 2
 
-    def set_filed(self, offset: int) -> None:
+    def save_filed(self, offset: int) -> None:
         """Store the offset up to which the day file has it."""
         # Overwritten in place with a fixed length: on a full disk, the former offset stays.
-        side = os.open(self._side, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        side = os.open(self._offset_file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             os.pwrite(side, b"%020d" % offset, 0)
         finally:
@@ -70,7 +70,7 @@ class Segment:
 
     def remove(self) -> None:
         """Delete the file after everything is delivered."""
-        for path in (self.path, self._side):
+        for path in (self.path, self._offset_file):
             path.unlink(missing_ok=True)
         os.close(self.descriptor)
 
@@ -81,9 +81,9 @@ class Spool:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = threading.Lock()
-        self._torn = False
+        self._has_torn_line = False
         self._current: Segment | None = None
-        self._others: list[Segment] = []
+        self._adopted: list[Segment] = []
 
     def append(self, lines: bytes) -> None:
         """Write *lines*. They survive the death of the process.
@@ -95,27 +95,27 @@ class Spool:
             current = self._current
             if current is None:
                 current = self._current = Segment(self.folder / f"{uuid4().hex}.spool", adopted=False)
-            data = b"\n" + lines if self._torn else lines
+            data = b"\n" + lines if self._has_torn_line else lines
             if current.size() > MAX_BYTES:
                 raise OSError(f"{current.size()} bytes of usage wait for the store already")
             written = os.write(current.descriptor, data)
-            self._torn = written < len(data)
+            self._has_torn_line = written < len(data)
         if written < len(data):
             raise OSError("there is no room for the record of the call's usage")
 
     def segments(self) -> list[Segment]:
         """Return all segments, those of dead processes first."""
         with self._lock:
-            return [*self._others, *([self._current] if self._current else ())]
+            return [*self._adopted, *([self._current] if self._current else ())]
 
     def adopt(self) -> None:
         """Take over the files of dead processes."""
         with self._lock:
-            mine = {segment.path for segment in (*self._others, self._current) if segment}
+            mine = {segment.path for segment in (*self._adopted, self._current) if segment}
             for path in sorted(self.folder.glob("*.spool")):
                 if path not in mine:
                     with suppress(OSError):  # Its process lives, or another process was faster.
-                        self._others.append(Segment(path, adopted=True))
+                        self._adopted.append(Segment(path, adopted=True))
 
     def retire(self, segment: Segment, *, offset: int, even_small: bool) -> bool:
         """Delete *segment*; the current segment only if it ends at *offset*, and is large or *even_small* is true."""
@@ -125,6 +125,6 @@ class Spool:
                     return False
                 self._current = None
             else:
-                self._others.remove(segment)
+                self._adopted.remove(segment)
             segment.remove()
             return True

@@ -60,13 +60,13 @@ class Usage:
         self._store = store
         self._describe = describe
         self._spools: dict[str, Spool] = {}
-        self._dirty = threading.Event()
+        self._has_events = threading.Event()
         self._closed = threading.Event()
-        self._why: str | None = None
+        self._problem: str | None = None
         self.lost = 0
         """The number of calls whose records the store refuses. The day files have them."""
-        self._cleaned: date | None = None
-        self._last: _Batch | None = None
+        self._last_cleaned: date | None = None
+        self._last_batch: _Batch | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
@@ -83,42 +83,42 @@ class Usage:
                 with StateFolder(self._folder, tenant or "_", workspace=None).made():
                     spool = self._spools[tenant] = Spool(self._folder / (tenant or "_"))
                 spool.adopt()
-                self._dirty.set()
+                self._has_events.set()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="toolcharter-usage", daemon=True)
+                self._thread = threading.Thread(target=self._deliver, name="toolcharter-usage", daemon=True)
                 self._thread.start()
-        return UsageSink(spool, self._dirty)
+        return UsageSink(spool, self._has_events)
 
     def health(self) -> str | None:
         """Return why usage waits on disk; None if it is delivered."""
-        return self._why
+        return self._problem
 
     def close(self) -> None:
         """Deliver what the store accepts within `CLOSE_S`. The rest waits for the next start."""
         self._closed.set()
-        self._dirty.set()
+        self._has_events.set()
         if self._thread is not None:
             self._thread.join(CLOSE_S)
 
-    def _work(self) -> None:
+    def _deliver(self) -> None:
         while True:
-            self._dirty.wait(None if self._why is None else RETRY_S)
+            self._has_events.wait(None if self._problem is None else RETRY_S)
             try:
-                self._gather()
-                self._dirty.clear()
-                self._clean()
-                why = [self._deliver_all(tenant, spool) for tenant, spool in tuple(self._spools.items())]
+                self._wait_for_batch()
+                self._has_events.clear()
+                self._delete_old_files()
+                problems = [self._deliver_all(tenant, spool) for tenant, spool in tuple(self._spools.items())]
             except OSError as error:
-                why = [f"usage cannot be written: {error.strerror or error}"]
+                problems = [f"usage cannot be written: {error.strerror or error}"]
             except Exception as error:  # noqa: BLE001 - the thread has to survive it, and /readyz shows it
-                why = [f"usage cannot be delivered: {type(error).__name__}"]
-            self._why = next(filter(None, why), None)
+                problems = [f"usage cannot be delivered: {type(error).__name__}"]
+            self._problem = next(filter(None, problems), None)
             if self._closed.is_set():
                 return
 
-    def _gather(self) -> None:
+    def _wait_for_batch(self) -> None:
         """Wait for more events, to write larger batches."""
-        if self._why is not None:
+        if self._problem is not None:
             self._closed.wait(RETRY_S)
         elif not self._closed.wait(BATCH_S) and self._is_busy():
             self._closed.wait(BUSY_S - BATCH_S)
@@ -131,9 +131,9 @@ class Usage:
         for segment in spool.segments():
             # Later events wait for the next batch. Otherwise each transaction would have only a call or two.
             until = segment.size()
-            self._file(tenant, spool, segment, until)
+            self._write_day_files(tenant, spool, segment, until)
             try:
-                while self._store_some(tenant, segment, until):
+                while self._store_batch(tenant, segment, until):
                     pass
             except (Denied, StoreConflict) as error:
                 return f"the store is unreachable, and usage waits: {error}"
@@ -144,40 +144,40 @@ class Usage:
                     self._store(tenant).delete(UsageMark, segment.name)
         return None
 
-    def _file(self, tenant: str, spool: Spool, segment: Segment, until: int) -> None:
+    def _write_day_files(self, tenant: str, spool: Spool, segment: Segment, until: int) -> None:
         """Write the new records before *until* to the day files."""
-        while (batch := self._batch(tenant, segment, segment.filed, until)).end > segment.filed:
+        while (batch := self._read_batch(tenant, segment, segment.filed, until)).end > segment.filed:
             by_day: dict[str, list[EndedCall]] = {}
             for call in batch.calls:
                 by_day.setdefault(call.record["timestamp"][:10], []).append(call)
             for day, calls in by_day.items():
                 path = spool.folder / f"tool_calls_{day}.log"
                 # The process may have died, or the disk been full, between writing the file and storing its offset.
-                written = _last_ids(path) if segment.may_be_filed else frozenset[str]()
+                written = _recent_call_ids(path) if segment.may_be_filed else frozenset[str]()
                 segment.may_be_filed = True
-                _append(path, [call for call in calls if call.record["id"] not in written])
-            segment.set_filed(batch.end)
+                _append_calls(path, [call for call in calls if call.record["id"] not in written])
+            segment.save_filed(batch.end)
             segment.may_be_filed = False
 
-    def _batch(self, tenant: str, segment: Segment, begin: int, until: int) -> "_Batch":
+    def _read_batch(self, tenant: str, segment: Segment, begin: int, until: int) -> "_Batch":
         """Read the records between *begin* and *until*, or the first of them. If there are none, `end` is *begin*."""
-        known = self._last
+        known = self._last_batch
         if known is not None and (known.segment, known.begin) == (segment.name, begin):
             return known  # It was written to the file, and is now for the store.
-        lines = segment.whole_lines(begin, until)
+        lines = segment.read_lines(begin, until)
         if not lines:
             return _Batch(segment.name, begin, begin, [])
-        self._last = _Batch(segment.name, begin, begin + len(lines), ended_calls(lines, self._describe(tenant)))
-        return self._last
+        self._last_batch = _Batch(segment.name, begin, begin + len(lines), ended_calls(lines, self._describe(tenant)))
+        return self._last_batch
 
-    def _store_some(self, tenant: str, segment: Segment, until: int) -> bool:
+    def _store_batch(self, tenant: str, segment: Segment, until: int) -> bool:
         """Write a batch of the new records before *until* to the store. Return False if there are none."""
         store = self._store(tenant)
         if segment.stored is None:
             found = store.get(UsageMark, segment.name) if segment.adopted else None
             segment.stored = found.record.offset if found else 0
         begin = segment.stored
-        _, _, end, calls = self._batch(tenant, segment, begin, until)
+        _, _, end, calls = self._read_batch(tenant, segment, begin, until)
         if end == begin:
             return False
 
@@ -186,7 +186,7 @@ class Usage:
             if mark is not None and mark.record.offset > begin:  # An earlier write succeeded, but its answer was lost.
                 return mark.record.offset
             transaction.put(UsageMark(spool=segment.name, offset=end))
-            _count(transaction, calls)
+            _store_calls(transaction, calls)
             return end
 
         try:
@@ -194,21 +194,21 @@ class Usage:
         except StoreConflict:
             raise
         except ToolError:  # The store refuses one of the records: leave it out and write the others.
-            calls = [call for call in calls if self._can_keep(store, call)]
+            calls = [call for call in calls if self._is_storable(store, call)]
             segment.stored = store.transact(write)
-        self._last = None
+        self._last_batch = None
         return True
 
-    def _can_keep(self, store: Store, call: EndedCall) -> bool:
+    def _is_storable(self, store: Store, call: EndedCall) -> bool:
         """Whether the store accepts the records of one call."""
 
         def attempt(transaction: StoreTransaction) -> None:
-            _count(transaction, [call])
-            raise _Undone
+            _store_calls(transaction, [call])
+            raise _Rollback
 
         try:
             store.transact(attempt)
-        except _Undone:
+        except _Rollback:
             return True
         except StoreConflict:
             raise
@@ -216,17 +216,17 @@ class Usage:
             self.lost += 1
         return False
 
-    def _clean(self) -> None:
+    def _delete_old_files(self) -> None:
         """Delete old day files, once a day."""
         today = datetime.now(UTC).date()
-        if self._cleaned == today:
+        if self._last_cleaned == today:
             return
         for spool in tuple(self._spools.values()):
             for path in spool.folder.glob("tool_calls_*.log"):
                 found = _DAY_FILE.fullmatch(path.name)
                 if found and date.fromisoformat(found[1]) <= today - timedelta(days=KEPT_DAYS):
                     path.unlink(missing_ok=True)
-        self._cleaned = today
+        self._last_cleaned = today
 
 
 class _Batch(NamedTuple):
@@ -238,16 +238,16 @@ class _Batch(NamedTuple):
     calls: list[EndedCall]
 
 
-class _Undone(Exception):
+class _Rollback(Exception):
     """Rolls back a transaction that was only a test."""
 
 
 class UsageSink:
     """Takes the events of one tenant's toolboxes."""
 
-    def __init__(self, spool: Spool, dirty: threading.Event) -> None:
+    def __init__(self, spool: Spool, has_events: threading.Event) -> None:
         self._spool = spool
-        self._dirty = dirty
+        self._has_events = has_events
 
     def write(self, lines: bytes) -> None:
         """Append the after-event of a call to the spool. Other events are ignored.
@@ -257,14 +257,14 @@ class UsageSink:
         """
         if _AFTER in lines:
             self._spool.append(lines)
-            if not self._dirty.is_set():
-                self._dirty.set()
+            if not self._has_events.is_set():
+                self._has_events.set()
 
     def close(self) -> None:
         """Do nothing: the service closes the `Usage` of all toolboxes."""
 
 
-def _count(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
+def _store_calls(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
     by_tool: dict[str, list[EndedCall]] = {}
     for call in calls:
         by_tool.setdefault(call.record["tool_id"], []).append(call)
@@ -287,7 +287,7 @@ def _count(transaction: StoreTransaction, calls: list[EndedCall]) -> None:
         transaction.push(name, *entries, cap=USAGE_MAX)
 
 
-def _append(path: Path, calls: list[EndedCall]) -> None:
+def _append_calls(path: Path, calls: list[EndedCall]) -> None:
     """Append complete lines, all or none. Other processes of the service append to the same file.
 
     Raises:
@@ -314,7 +314,7 @@ def _append(path: Path, calls: list[EndedCall]) -> None:
         os.close(descriptor)
 
 
-def _last_ids(path: Path) -> frozenset[str]:
+def _recent_call_ids(path: Path) -> frozenset[str]:
     """Return the ids of the calls in complete lines at the end of a day file."""
     found = set[str]()
     try:

@@ -309,13 +309,13 @@ async def test_an_address_that_tries_many_users_waits(deployment: Deployment) ->
     states: list[str] = []
     for number in range(32):
         try:
-            await attempts.take("acme", f"user{number}", f"2001:db8::{number}")
+            await attempts.acquire("acme", f"user{number}", f"2001:db8::{number}")
             states.append("ok")
         except HttpProblem as problem_:
             states.append(problem_.reason)
 
     assert states == ["ok"] * 30 + ["too_many_attempts"] * 2
-    await attempts.take("acme", "user31", "2001:db8:0:1::1")
+    await attempts.acquire("acme", "user31", "2001:db8:0:1::1")
     kept = json.dumps([row.document for row, *_ in deployment.engine.content.rows.values()])
     assert "user1" not in kept
 
