@@ -24,7 +24,7 @@ else:
 _POLL_S = 0.05
 """The interval at which a cancellation of an asynchronous agent is polled, in seconds."""
 
-_CAP = "cap:"
+_CAPABILITY_PREFIX = "cap:"
 """The prefix of an item of `AgentRequest.deny` that is a glob over capabilities."""
 
 
@@ -51,10 +51,10 @@ class AgentLauncher:
         if host is None or view is None:
             message = "The profile lists no extension that runs agents: it needs one that implements `run_agent`."
             raise Denied(Reason.NOT_AVAILABLE, message)
-        present = view(self._parent)
-        toolbox = present.for_agent(self._child(request, view))
+        parent_toolbox = view(self._parent)
+        toolbox = parent_toolbox.for_agent(self._child_caller(request, view))
         deadline = monotonic() + request.timeout_s
-        agent = AgentThread(host, present, toolbox, deadline, on_end)
+        agent = AgentThread(host, parent_toolbox, toolbox, deadline, on_end)
         agent.begin(
             AgentTask(
                 agent=request.agent or self._parent.agent or "",
@@ -70,7 +70,7 @@ class AgentLauncher:
         )
         return agent
 
-    def _child(self, request: AgentRequest, view: Callable[[Caller], ToolboxView]) -> Caller:
+    def _child_caller(self, request: AgentRequest, view: Callable[[Caller], ToolboxView]) -> Caller:
         parent = self._parent
         child = replace(
             parent,
@@ -81,13 +81,15 @@ class AgentLauncher:
         named, seen = self._state.availability.named, view(parent)
         left = {*seen} & {*view(child)}
         left = left if request.tools is None else left & named(request.tools)
-        closed = tuple(item.removeprefix(_CAP) for item in request.deny if item.startswith(_CAP))
-        denied = named(item for item in request.deny if not item.startswith(_CAP)) | seen.touching(closed)
+        closed = tuple(
+            item.removeprefix(_CAPABILITY_PREFIX) for item in request.deny if item.startswith(_CAPABILITY_PREFIX)
+        )
+        denied = named(item for item in request.deny if not item.startswith(_CAPABILITY_PREFIX)) | seen.touching(closed)
         above = parent.delegation or Delegation(parent, ())
         return replace(child, delegation=above._replace(tools=tuple(sorted(left - denied))))
 
 
-def _in_background(target: Callable[[], None]) -> None:
+def _start_thread(target: Callable[[], None]) -> None:
     threading.Thread(target=target, name="toolcharter-agent", daemon=True).start()
 
 
@@ -97,7 +99,7 @@ class AgentThread:
     def __init__(
         self,
         host: Callable[[AgentTask], Any],
-        present: ToolboxView,
+        parent_toolbox: ToolboxView,
         toolbox: ToolboxView,
         deadline: float,
         on_end: Callable[[RunningAgent], object] | None,
@@ -106,19 +108,19 @@ class AgentThread:
 
         Args:
             host: Runs the agent.
-            present: The toolbox that the agent is started from, which cancels it when it closes.
+            parent_toolbox: The toolbox that the agent is started from, which cancels it when it closes.
             toolbox: The agent's own view of the tools. It is closed at the agent's end, so that no call begins later.
             deadline: When the agent must have ended, on `monotonic`'s clock.
             on_end: Called when the agent has ended.
         """
         self._host = host
-        self._present = present
+        self._parent_toolbox = parent_toolbox
         self._toolbox = toolbox
         self._deadline = deadline
         self._on_end = on_end
         self._has_ended = threading.Event()
         self._outcome: AgentResult | ToolcharterError | None = None
-        self._settling = threading.Lock()
+        self._outcome_lock = threading.Lock()
 
     def begin(self, task: AgentTask) -> None:
         """Start the agent's thread, which starts the deadline's thread, so that the caller waits for one start only.
@@ -126,24 +128,24 @@ class AgentThread:
         Raises:
             ToolboxClosed: The toolbox is closed.
         """
-        self._present.admit(self)
+        self._parent_toolbox.admit(self)
         trace = TRACE.get()
 
         def run() -> None:
             TRACE.set(trace)
             try:
-                _in_background(end_in_time)
-                self._settle(self._result_of(task))
+                _start_thread(end_in_time)
+                self._finish(self._run_host(task))
             except ToolcharterError as error:
-                self._settle(error)
+                self._finish(error)
             except BaseException as error:  # noqa: BLE001 - a host's code; its thread must end with an outcome
-                self._settle(ToolError(f"The agent failed: {type(error).__name__}."))
+                self._finish(ToolError(f"The agent failed: {type(error).__name__}."))
 
         def end_in_time() -> None:
             if not self._has_ended.wait(max(0.0, self._deadline - monotonic())):
-                self._settle(ToolError("The agent took longer than its time limit.", reason=Reason.TIMED_OUT))
+                self._finish(ToolError("The agent took longer than its time limit.", reason=Reason.TIMED_OUT))
 
-        _in_background(run)
+        _start_thread(run)
 
     @property
     def is_done(self) -> bool:
@@ -156,7 +158,7 @@ class AgentThread:
 
     def cancel(self) -> None:
         """Stop the agent: end its calls under way, and refuse new ones."""
-        self._settle(ToolError("The agent was cancelled.", reason=Reason.CANCELLED))
+        self._finish(ToolError("The agent was cancelled.", reason=Reason.CANCELLED))
 
     def wait(self, timeout_s: float) -> bool:
         """Wait for its end; returns whether it has ended."""
@@ -175,7 +177,7 @@ class AgentThread:
             raise outcome
         return outcome
 
-    def _result_of(self, task: AgentTask) -> AgentResult:
+    def _run_host(self, task: AgentTask) -> AgentResult:
         given = self._host(task)
         if isawaitable(given):
             given = asyncio.run(self._until_stopped(given))
@@ -193,16 +195,16 @@ class AgentThread:
             raise ToolError("The agent was cancelled.", reason=Reason.CANCELLED)
         return task.result()
 
-    def _settle(self, outcome: AgentResult | ToolcharterError) -> None:
+    def _finish(self, outcome: AgentResult | ToolcharterError) -> None:
         """Record the first outcome, end the agent's calls, and notify its waiters. Later outcomes are ignored."""
-        with self._settling:
+        with self._outcome_lock:
             if self._outcome is not None:
                 return
             self._outcome = outcome
         try:
             self._toolbox.close_shared(0.0)
         finally:
-            self._present.dismiss(self)
+            self._parent_toolbox.dismiss(self)
             self._has_ended.set()
             if self._on_end is not None:
                 threading.Thread(target=self._on_end, args=(self,), name="toolcharter-agent", daemon=True).start()

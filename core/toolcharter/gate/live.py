@@ -112,7 +112,7 @@ class LiveToolbox:
         """The first fingerprint of each discovered tool in this session, by its name without case, as rules name it."""
         self._current = build_tools_into(base.child(), plan, caller, base=base)
         base.emitter.set_preface(base.announce(caller, plan.loaded.distributions))
-        late.answer_with(self._reload_if_usable)
+        late.on_announcement(self._reload_if_usable)
 
     @property
     def is_closed(self) -> bool:

@@ -62,7 +62,7 @@ class Runtime:
         self._state = state
         self._distribution = distribution
         self.leases = WorkspaceLeases(state.workspace, lambda: self.caller, self._deadline)
-        disk = paths.writable(self._require_mark, self.leases, _note_change)
+        disk = paths.writable(self._require_mark, self.leases, _record_change)
         self._paths: Paths = disk
         if state.routes and not is_route:
             others = {
@@ -73,7 +73,7 @@ class Runtime:
             }
             asked = [(route.function, others[route.distribution]) for route in state.routes]
             self._paths = routed.RoutedPaths(
-                disk, lambda path: _routed(asked, path, current_call().caller), _require_agreed
+                disk, lambda path: _find_route(asked, path, current_call().caller), _require_approved
             )
         self._view = view
         self._staged = staged
@@ -84,7 +84,7 @@ class Runtime:
             state.workspace,
             deadline=self._deadline,
             protected=tuple if bounded else state.runners.repositories,
-            wanted=_present_call_goes_on,
+            wanted=_make_liveness_test,
             # Keep git, started by an unbounded program at any depth, from running programs that a repository names.
             environment={} if bounded else git_settings.git_overrides(str(state.workspace)),
         )
@@ -147,7 +147,7 @@ class Runtime:
         def scope() -> store_engine.Scope:
             return store_engine.Scope(current_call().caller.tenant, self._distribution)
 
-        return store_view.Access(scope, _time_for_the_store, self._require_mark)
+        return store_view.Access(scope, _store_timeout_s, self._require_mark)
 
     def extension(self, name: str, /) -> Any:
         """Return the object of the extension *name* of the tool's own distribution.
@@ -168,7 +168,7 @@ class Runtime:
             function,
             args,
             expires=self._deadline(),
-            is_wanted=_present_call_goes_on(),
+            is_wanted=_make_liveness_test(),
             cpu_s=cpu_s,
             memory_bytes=memory_bytes,
         )
@@ -207,12 +207,12 @@ class Runtime:
         """
         ctx = CURRENT.get()
         if ctx is None and self._state.strict:
-            return self._open(tool, args, None)
+            return self._open_child_call(tool, args, None)
         ctx = current_call()
         if not ctx.claimed and tool.lower() == ctx.tool.lower():
             ctx.claimed = True
             return ctx
-        return self._open(tool, args, ctx)
+        return self._open_child_call(tool, args, ctx)
 
     def call(self, tool: str, args: Mapping[str, Any], /) -> ToolResult:
         """Call another tool of the same toolbox, as a child of this call."""
@@ -270,7 +270,7 @@ class Runtime:
                 "the tool tried to act on the world before ctx.policy_passed()", reason=Reason.UNEXPECTED_FAILURE
             )
 
-    def _open(self, tool: str, args: dict[str, Any], parent: CallContext | None) -> CallContext:
+    def _open_child_call(self, tool: str, args: dict[str, Any], parent: CallContext | None) -> CallContext:
         """Open a child call of *parent*, with events of its own. It closes as soon as its outcome is decided."""
         caller = parent.caller if parent else Caller()
         now = monotonic()
@@ -294,7 +294,7 @@ class Runtime:
         return ctx
 
 
-def _routed(asked: Sequence[tuple[Callable[..., Any], Runtime]], path: str, caller: Caller) -> Any:
+def _find_route(asked: Sequence[tuple[Callable[..., Any], Runtime]], path: str, caller: Caller) -> Any:
     """Return the answer of the first route that owns *path*; if several routes have a folder there, their union."""
     folders: list[VirtualFolder] = []
     for function, rt in asked:
@@ -306,7 +306,7 @@ def _routed(asked: Sequence[tuple[Callable[..., Any], Runtime]], path: str, call
     return routed.JoinedFolder(folders) if len(folders) > 1 else folders[0] if folders else None
 
 
-def _require_agreed(question: Ask) -> None:
+def _require_approved(question: Ask) -> None:
     """Require that a person has approved *question* for the current call. A dry run records the question to ask it.
 
     Raises:
@@ -338,18 +338,18 @@ def current_call() -> CallContext:
     return ctx
 
 
-def _note_change() -> None:
+def _record_change() -> None:
     """Record that the current call has changed a file. A success of its body then counts even after the deadline."""
     current_call().changed = True
 
 
-def _present_call_goes_on() -> Callable[[], bool]:
+def _make_liveness_test() -> Callable[[], bool]:
     """Return a function that tests, from any thread, whether the current call is still under way."""
     ctx = current_call()
     return lambda: not ctx.closed
 
 
-def _time_for_the_store() -> float:
+def _store_timeout_s() -> float:
     check_deadline()
     return min(current_call().deadline - monotonic(), store_view.TIMEOUT_S)
 

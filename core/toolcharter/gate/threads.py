@@ -120,7 +120,7 @@ class BodyThreads:
     def refuse_if_stuck(self, ctx: CallContext) -> None:
         """Deny *ctx* if too many threads of earlier calls still hang."""
         with self._lock:
-            hanging = self._hanging(ctx)
+            hanging = self._abandoned_for(ctx)
             hanging -= {thread for thread in hanging if not thread.is_alive()}
             is_stuck = len(hanging) >= MAX_ABANDONED
         if is_stuck:
@@ -130,9 +130,9 @@ class BodyThreads:
     def abandon(self, ctx: CallContext, thread: BodyThread) -> CallContext:
         """Abandon *thread*. Returns the substitute for *ctx*, to end the call with."""
         with self._lock:
-            self._hanging(ctx).add(thread)
+            self._abandoned_for(ctx).add(thread)
         return ctx.abandon()
 
-    def _hanging(self, ctx: CallContext) -> set[BodyThread]:
+    def _abandoned_for(self, ctx: CallContext) -> set[BodyThread]:
         """Return the abandoned threads of calls, or of dry runs: a dry run must not make a call `tool_stuck`."""
         return self._abandoned_dry_runs if ctx.dry else self._abandoned

@@ -34,12 +34,12 @@ else:
     next_start = lazy("toolcharter.loader.next_start")
 
 PROFILES = "profiles"
-_ELSEWHERE = "Name a place outside the workspace."
+_OUTSIDE_HINT = "Name a place outside the workspace."
 # `extends` with bare names on the line of the key: profiles with these names are found in folders that are protected
 # anyway. A profile that writes `extends` in any other way is parsed as YAML.
 _EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
 # The parts of a repository that git reads settings from, or runs as programs. The rest is content.
-_OF_GIT = ("config", "config.worktree", "hooks", "info")
+_GIT_PROGRAM_PARTS = ("config", "config.worktree", "hooks", "info")
 
 
 def inventory_of(
@@ -64,12 +64,12 @@ def inventory_of(
         ConfigurationError: Events would be written to a file that the gate executes or trusts.
     """
     policies = [*_policies(workspace, environ), *files]
-    believed = [*policies, *_profiles(workspace, tuple(files)), *_settings_of_repositories(workspace), *_state(environ)]
+    believed = [*policies, *_profiles(workspace, tuple(files)), *_repository_settings(workspace), *_state(environ)]
     believed += believed_by_host
     trusted = [*code.trusted, *(name for path in believed for name in names_of(str(path)))]
     trusted += [name for name in other_names(workspace, believed) if not is_within(name, f"{workspace}/.git")]
-    written = {url: names_of(path) for url, path in _files_of(sinks)}
-    _require_harmless(workspace, written, trusted, policies)
+    written = {url: names_of(path) for url, path in _sink_files(sinks)}
+    _require_harmless_sinks(workspace, written, trusted, policies)
     made = make_inventory(
         workspace,
         [
@@ -78,7 +78,9 @@ def inventory_of(
         ],
         sealed=code.sealed,
         repositories=map(str, repository_folders(workspace)),
-        records=[_rotated(name) for names in written.values() for name in names if is_within(name, str(workspace))],
+        records=[
+            _rotated_glob(name) for names in written.values() for name in names if is_within(name, str(workspace))
+        ],
     )
     if not code.is_on_path:
         return made
@@ -115,12 +117,12 @@ def require_state_outside(
             "",
             f"{key}.{name}",
             f"{str(path)!r} lies in the workspace, where tools can write.",
-            _ELSEWHERE,
+            _OUTSIDE_HINT,
         )
         for key, policies in (("tools", tools), ("extensions", extensions))
         for name, policy in policies.items()
         for path in policy.keeps_state_in()
-        if _concerns(path, workspace)
+        if _lies_in_workspace(path, workspace)
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -134,10 +136,13 @@ def require_store_outside(workspace: Path, places: Iterable[Path]) -> None:
     """
     faults = [
         Fault(
-            "", "store", f"{str(path)!r} lies in the workspace {str(workspace)!r}, where tools can write.", _ELSEWHERE
+            "",
+            "store",
+            f"{str(path)!r} lies in the workspace {str(workspace)!r}, where tools can write.",
+            _OUTSIDE_HINT,
         )
         for path in places
-        if _concerns(path, workspace)
+        if _lies_in_workspace(path, workspace)
     ]
     if faults:
         raise ConfigurationError(faults)
@@ -153,7 +158,7 @@ def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(administrators)
 
 
-def _settings_of_repositories(workspace: Path) -> Iterator[Path]:
+def _repository_settings(workspace: Path) -> Iterator[Path]:
     """Yield the settings of Mercurial and Jujutsu, which name programs to run. Those of git are guarded everywhere."""
     for settings in (Path(".hg", "hgrc"), Path(".jj", "repo", "config.toml")):
         if (workspace / settings.parent).is_dir():
@@ -162,17 +167,17 @@ def _settings_of_repositories(workspace: Path) -> Iterator[Path]:
 
 def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
     """Yield where the next start may find a profile by its name: folders, the files in them, and their parents."""
-    for folder in (*_folders_of_names(workspace), shipped_profiles()):
-        if not _concerns(folder, workspace):
+    for folder in (*_profile_folders(workspace), shipped_profiles()):
+        if not _lies_in_workspace(folder, workspace):
             continue
         yield folder
         for file in _profiles_in(folder):
             yield file
-            yield from _family(tuple(_parents(file)))
-    yield from _family(files)
+            yield from _names_found_first(tuple(_parents(file)))
+    yield from _names_found_first(files)
 
 
-def _family(files: tuple[Path, ...]) -> Iterator[Path]:
+def _names_found_first(files: tuple[Path, ...]) -> Iterator[Path]:
     """Yield a profile and its parents, and the files that would be found before one of them.
 
     `extends` first searches the folder of its own file.
@@ -182,7 +187,7 @@ def _family(files: tuple[Path, ...]) -> Iterator[Path]:
     yield from (folder / name for folder in {file.resolve().parent for file in files} for name in names)
 
 
-def _folders_of_names(workspace: Path) -> Iterator[Path]:
+def _profile_folders(workspace: Path) -> Iterator[Path]:
     """Yield the folder `profiles` in the workspace, in the current folder, and in each folder between the two."""
     current = Path.cwd()
     lower, upper = (current, workspace) if current.is_relative_to(workspace) else (workspace, current)
@@ -216,7 +221,7 @@ def _parents(file: Path) -> Iterator[Path]:
     yield from map(Path, composer.files)
 
 
-def _concerns(folder: Path, workspace: Path) -> bool:
+def _lies_in_workspace(folder: Path, workspace: Path) -> bool:
     return any(is_within(name, str(workspace)) for name in names_of(str(folder)))
 
 
@@ -226,7 +231,7 @@ def _state(environ: Mapping[str, str]) -> Iterator[Path]:
     yield from (folder for folder in (state_path("", environ), state_path("", named)) if folder is not None)
 
 
-def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
+def _sink_files(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
     """Yield the URL and the path of each sink that is a file."""
     for sink in sinks:
         if isinstance(sink, str) and sink.startswith("file:"):
@@ -236,12 +241,12 @@ def _files_of(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
                 yield sink, unquote(path)
 
 
-def _rotated(file: str) -> str:
+def _rotated_glob(file: str) -> str:
     """Return a glob for the names that log rotation gives to *file*: `NAME.1`, `NAME.2.gz`, `NAME-20261123`."""
     return f"{glob.escape(PurePosixPath(file).name)}[.-]*"
 
 
-def _require_harmless(
+def _require_harmless_sinks(
     workspace: Path, written: Mapping[str, tuple[str, ...]], trusted: list[str], policies: list[Path]
 ) -> None:
     """Raise if a sink would write to a file that the gate executes or trusts. Event files may lie in `.toolcharter`."""
@@ -278,7 +283,7 @@ def other_names(workspace: Path, believed: Iterable[Path]) -> Iterator[str]:
     """
     git = workspace / ".git"
     wanted: set[Inode] = set()
-    for path in (*believed, *(git / name for name in _OF_GIT)):
+    for path in (*believed, *(git / name for name in _GIT_PROGRAM_PARTS)):
         wanted.update(with_more_names(path))
     if wanted:
         yield from names_in(workspace, wanted)

@@ -48,7 +48,7 @@ else:
     store_view = lazy("toolcharter.guards.store.view")
     transport = lazy("toolcharter.guards.network.transport")
 
-_GATHERS_S = 0.05
+_DEBOUNCE_S = 0.05
 """How long a session debounces announcements, in seconds."""
 
 
@@ -58,10 +58,10 @@ class LateRuntime:
     def __init__(self, state: ToolboxState, *, is_live: bool) -> None:
         self.is_live = is_live
         self._state = state
-        self._has_rung = threading.Event()
-        self._answering: Callable[[], object] | None = None
+        self._has_announcement = threading.Event()
+        self._callback: Callable[[], object] | None = None
         self._lock = threading.Lock()
-        self._is_answered = False
+        self._is_callback_running = False
         self._of: dict[str, ExtensionRuntime] = {}
         self.opened_for = state.opened_for
 
@@ -133,33 +133,33 @@ class LateRuntime:
 
     def announce(self) -> None:
         """Report that there may be other tools now. A thread of its own runs the discoverers again."""
-        self._has_rung.set()
+        self._has_announcement.set()
         with self._lock:
-            if self._answering is None or self._is_answered or self._state.calls.closed:
+            if self._callback is None or self._is_callback_running or self._state.calls.closed:
                 return
-            self._is_answered = True
-        threading.Thread(target=self._answer, name="toolcharter-discovery", daemon=True).start()
+            self._is_callback_running = True
+        threading.Thread(target=self._run_callback, name="toolcharter-discovery", daemon=True).start()
 
     def wait(self, timeout_s: float) -> bool:
         """Wait up to *timeout_s* seconds for an unhandled announcement; returns whether there was one."""
-        has_rung = self._has_rung.wait(timeout_s)
-        self._has_rung.clear()
-        return has_rung
+        has_announcement = self._has_announcement.wait(timeout_s)
+        self._has_announcement.clear()
+        return has_announcement
 
-    def answer_with(self, look: Callable[[], object]) -> None:
-        """Call *look* after each announcement, including earlier ones, but never twice at the same time."""
-        self._answering = look
-        if self._has_rung.is_set():
+    def on_announcement(self, callback: Callable[[], object]) -> None:
+        """Call *callback* after each announcement, including earlier ones, but never twice at the same time."""
+        self._callback = callback
+        if self._has_announcement.is_set():
             self.announce()
 
-    def _answer(self) -> None:
-        while self._has_rung.is_set() and self._answering is not None:
-            sleep(_GATHERS_S)
-            self._has_rung.clear()
-            self._answering()
+    def _run_callback(self) -> None:
+        while self._has_announcement.is_set() and self._callback is not None:
+            sleep(_DEBOUNCE_S)
+            self._has_announcement.clear()
+            self._callback()
         with self._lock:
-            self._is_answered = False
-        if self._has_rung.is_set():
+            self._is_callback_running = False
+        if self._has_announcement.is_set():
             self.announce()
 
     def _require_open(self) -> None:

@@ -55,7 +55,7 @@ class Checks:
                     continue
                 if type(answer) not in _ANSWERS and isawaitable(answer):
                     answer = await self._awaited(ctx, check, answer)
-                _understand(answer)
+                _require_valid(answer)
             except BaseException as error:
                 if is_caller_cancellation(error):
                     raise
@@ -80,7 +80,7 @@ class Checks:
         return found
 
 
-def _understand(answer: Any) -> None:
+def _require_valid(answer: Any) -> None:
     """Accept None, and a `Deny` or `Ask` whose fields are text.
 
     Raises:
@@ -99,7 +99,7 @@ def _denial(check: Check, error: Denied) -> Deny:
     """Turn a `Denied` that a check has raised into a `Deny`."""
     try:
         answer = Deny(error.reason, error.message, error.hint)
-        _understand(answer)
+        _require_valid(answer)
     except Exception as unreadable:  # noqa: BLE001 - a subclass may hold anything
         return _failed(check, unreadable)
     return answer

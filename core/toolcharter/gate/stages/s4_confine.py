@@ -33,10 +33,10 @@ else:
     git_repository = lazy("toolcharter.guards.shell.git.repository")
 # Characters at which xargs splits words or which it removes, and bytes that are no text, for which `grep` prints a
 # message instead. Git quotes names that are not printable ASCII.
-_PARTED = re.compile(r"""[\s"'\\\udc80-\udcff]""")
+_SPLIT_BY_XARGS = re.compile(r"""[\s"'\\\udc80-\udcff]""")
 _QUOTED_BY_GIT = re.compile(r"[^ -~]")
-_GLOBS = re.compile(r"[*?[]")
-_FIRST = re.compile(r"[^A-Za-z0-9_.]")
+_GLOB_CHARACTERS = re.compile(r"[*?[]")
+_MAY_BEGIN_OPTION = re.compile(r"[^A-Za-z0-9_.]")
 _ADVICE = "Write `find ... -print0 | xargs -0 ...`."
 
 
@@ -225,12 +225,12 @@ def _link_objection(paths: WorkspacePaths, folder: str, listed: ListedNames, bud
 
 
 def _name_objection(name: str, listed: ListedNames, *, is_first: bool) -> str | None:
-    if listed.is_split and _PARTED.search(name):
+    if listed.is_split and _SPLIT_BY_XARGS.search(name):
         where = "the shell" if listed.is_globbed else "`xargs`"
         return f"The name {name!r} would be split into other words by {where}. {_ADVICE}"
-    if listed.is_globbed and _GLOBS.search(name):
+    if listed.is_globbed and _GLOB_CHARACTERS.search(name):
         return f"The name {name!r} would match other names in the shell. {_ADVICE}"
-    if listed.is_bare and is_first and _FIRST.match(name):
+    if listed.is_bare and is_first and _MAY_BEGIN_OPTION.match(name):
         return f"The name {name!r} could be taken for an option. {_ADVICE}"
     return None
 

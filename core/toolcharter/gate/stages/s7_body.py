@@ -44,11 +44,11 @@ class BodyStage:
         """Run the body in this thread, and record what it did."""
         token = CURRENT.set(ctx)
         try:
-            self._returned(ctx, self._function.call(**ctx.values))
+            self._record_return(ctx, self._function.call(**ctx.values))
         except BaseException as error:
             if is_caller_cancellation(error):
                 raise
-            self._failed(ctx, error)
+            self._record_exception(ctx, error)
         finally:
             CURRENT.reset(token)
 
@@ -61,14 +61,14 @@ class BodyStage:
                 value = self._function.call(**ctx.values)
                 if isawaitable(value):  # a decorator may have awaited it already
                     value = await value
-                self._returned(ctx, value)
+                self._record_return(ctx, value)
         except BaseException as error:
             if is_caller_cancellation(error):
                 raise
             if limit.expired():
                 self._time_out(ctx)
             else:
-                self._failed(ctx, error)
+                self._record_exception(ctx, error)
         finally:
             CURRENT.reset(token)
 
@@ -90,11 +90,11 @@ class BodyStage:
         try:
             has_ended = await wait_for(signal(thread.begin, ctx.deadline))
         except BaseException:
-            self._interrupt(self._give_up(ctx, thread))
+            self._interrupt(self._abandon_thread(ctx, thread))
             raise
-        return ctx if has_ended else self._give_up(ctx, thread)
+        return ctx if has_ended else self._abandon_thread(ctx, thread)
 
-    def _give_up(self, ctx: CallContext, thread: BodyThread) -> CallContext:
+    def _abandon_thread(self, ctx: CallContext, thread: BodyThread) -> CallContext:
         substitute = self._tool.threads.abandon(ctx, thread)
         self._time_out(substitute)
         return substitute
@@ -138,9 +138,9 @@ class BodyStage:
                 return
             ctx.passed, error = False, others  # the failed code may come before the mark
         if not isinstance(error, MarkReached):
-            self._failed(ctx, error)
+            self._record_exception(ctx, error)
 
-    def _returned(self, ctx: CallContext, value: Any) -> None:
+    def _record_return(self, ctx: CallContext, value: Any) -> None:
         """Record a body's return. A plain value is ok; past the deadline, only if the call has changed a file."""
         if ctx.outcome is None:
             if type(value) is str:  # nearly every body returns text
@@ -156,7 +156,7 @@ class BodyStage:
         if monotonic() > ctx.deadline and not (ctx.outcome == "denied" or (ctx.outcome == "ok" and ctx.changed)):
             self._time_out(ctx)
 
-    def _failed(self, ctx: CallContext, error: BaseException) -> None:
+    def _record_exception(self, ctx: CallContext, error: BaseException) -> None:
         """Record an exception of the body. If the call already has an outcome, the exception is only a fault."""
         if ctx.outcome is not None:
             ctx.add_fault("raised_after_end")
@@ -165,7 +165,7 @@ class BodyStage:
         elif isinstance(error, ToolError):
             ctx.error(error.message, reason=error.reason, hint=error.hint, retryable=error.retryable)
         else:
-            what = _described(error)
+            what = _describe_exception(error)
             ctx.error(f"ERROR: {Reason.UNEXPECTED_FAILURE}: {what}", reason=Reason.UNEXPECTED_FAILURE)
             ctx.message = what
         if monotonic() > ctx.deadline and ctx.outcome != "denied":
@@ -213,7 +213,7 @@ def _as_text(value: Any) -> tuple[str, Any]:
         return str(value), None
 
 
-def _described(error: BaseException) -> str:
+def _describe_exception(error: BaseException) -> str:
     """Return the exception's type and text, or only its type if its `__str__` fails."""
     try:
         return f"{type(error).__name__}: {error}"

@@ -229,10 +229,10 @@ def test_announcements_before_anybody_listens_are_not_lost(world: World) -> None
     runtime.announce()
     runtime.announce()
 
-    runtime.answer_with(answered.release)
+    runtime.on_announcement(answered.release)
 
     assert answered.acquire(timeout=60)
-    until(lambda: not runtime._is_answered)
+    until(lambda: not runtime._is_callback_running)
     assert not runtime.wait(0)
     toolbox.close()
     runtime.announce()
