@@ -61,7 +61,7 @@ def test_invocations(row: Any, session: OpenSession, tmp_path: Path) -> None:
     params = {name: value.lstrip("/") if name == "path" else value for name, value in given["params"].items()}
     assert source.installed is not None
 
-    result = live.call(source.installed, source.given(params))
+    result = live.call(source.installed, source.convert_arguments(params))
     with pytest.raises(HttpProblem) as found:
         to_answer(given["invoke"], params, result)
 

@@ -10,7 +10,7 @@ from tests.core.guards.store.memory_engine import MemoryEngine
 
 from toolcharter import Caller, LiveToolbox, Store, open_live
 from toolcharter.guards.store.handle import StoreHandle
-from toolcharter_service.registry.rules import Actor, parsed
+from toolcharter_service.registry.rules import Actor, parse_record
 
 NOW = "2026-01-01T00:00:00Z"
 OPERATOR = Actor("ann")
@@ -19,7 +19,7 @@ TENANT = "acme"
 
 def tool(tool_id: str = "t", actor: Actor = OPERATOR, **values: Any) -> Any:
     """A record as somebody registers it."""
-    return parsed({"id": tool_id, **values}, actor=actor, now=NOW)
+    return parse_record({"id": tool_id, **values}, actor=actor, now=NOW)
 
 
 @pytest.fixture
