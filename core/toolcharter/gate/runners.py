@@ -60,7 +60,7 @@ class Repositories:
 
     def _read(self) -> tuple[str, ...]:
         try:
-            folders = repository.submodules(self._workspace)
+            folders = repository.submodule_folders(self._workspace)
         except (OSError, index.UnreadableIndexError) as error:
             message = f"The index of the workspace's repository cannot be read: {error}"
             raise Denied(Reason.SANDBOX_UNAVAILABLE, message) from error

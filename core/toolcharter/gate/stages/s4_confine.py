@@ -262,7 +262,7 @@ def _index_objection(
     paths: WorkspacePaths, workspace: Path, folder: str, listed: ListedNames, budget: Iterator[int]
 ) -> str | None:
     try:
-        found = git_repository.tracked_files(workspace)
+        found = git_repository.tracked_paths(workspace)
     except git_index.UnreadableIndexError as error:
         return f".git/index cannot be read: {error}"
     top = "" if folder == "." else f"{folder}/"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.git.config import UnreadableConfigError, settings_of
+from toolcharter.guards.shell.git.config import UnreadableConfigError, parse_settings
 
 
 @each_row(
@@ -25,14 +25,14 @@ from toolcharter.guards.shell.git.config import UnreadableConfigError, settings_
 )
 def test_keys_are_found_without_their_subsections(text: str, keys: tuple[str, ...]) -> None:
     """Keys are in lower case and in order, whatever their values are."""
-    assert tuple(key for key, _ in settings_of(text)) == keys
+    assert tuple(key for key, _ in parse_settings(text)) == keys
 
 
 def test_values_are_as_written() -> None:
     """A value keeps its quotes and its comment, and ends with its first line."""
     text = '[a]\nb = c \nd="e" ; f\ng\nh = i \\\nj\n[k]l=m'
 
-    assert settings_of(text) == (("a.b", "c"), ("a.d", '"e" ; f'), ("a.g", ""), ("a.h", "i \\"), ("k.l", "m"))
+    assert parse_settings(text) == (("a.b", "c"), ("a.d", '"e" ; f'), ("a.g", ""), ("a.h", "i \\"), ("k.l", "m"))
 
 
 @each_row(
@@ -49,7 +49,7 @@ def test_values_are_as_written() -> None:
 def test_what_is_not_plain_is_refused(text: str, why: str) -> None:
     """A file that may be read in two ways is not read."""
     with pytest.raises(UnreadableConfigError) as caught:
-        settings_of(text)
+        parse_settings(text)
 
     assert str(caught.value) == why
 
@@ -76,4 +76,4 @@ def test_git_finds_the_same_keys(tmp_path: Path, text: str) -> None:
     )
 
     names = [line.split(".") for line in listing.stdout.splitlines()]
-    assert tuple(key for key, _ in settings_of(text)) == tuple(f"{name[0]}.{name[-1]}" for name in names)
+    assert tuple(key for key, _ in parse_settings(text)) == tuple(f"{name[0]}.{name[-1]}" for name in names)

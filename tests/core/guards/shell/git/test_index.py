@@ -5,7 +5,7 @@ import struct
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.git.index import UnreadableIndexError, gitlinks, tracked
+from toolcharter.guards.shell.git.index import UnreadableIndexError, list_gitlinks, list_paths
 
 LINK, FILE = 0o160000, 0o100644
 
@@ -32,7 +32,7 @@ def shortened(*paths: bytes) -> bytes:
 
 def test_paths_may_be_shortened() -> None:
     """Version 4 leaves out what a path shares with the one before; git itself is asked in the test of runners."""
-    assert gitlinks(shortened(b"lib/on", b"e", b"/two") + bytes(20)) == ("lib/on", "lib/one", "lib/one/two")
+    assert list_gitlinks(shortened(b"lib/on", b"e", b"/two") + bytes(20)) == ("lib/on", "lib/one", "lib/one/two")
 
 
 def test_only_repositories_are_named() -> None:
@@ -40,12 +40,12 @@ def test_only_repositories_are_named() -> None:
     paths = [b"a" * length for length in (1, 2, 7, 8, 9, 5000)]
     entries = [entry for path in paths for entry in ((LINK, path, 0), (FILE, b"b" + path, 0), (LINK, path, 0x4000))]
 
-    assert gitlinks(index(*entries, version=3)) == tuple(path.decode() for path in paths for _ in range(2))
+    assert list_gitlinks(index(*entries, version=3)) == tuple(path.decode() for path in paths for _ in range(2))
 
 
 def test_index_without_repositories_is_not_read() -> None:
     """Most have none, and whatever they look like."""
-    assert gitlinks(index((FILE, b"a", 0), version=4)) == gitlinks(b"") == ()
+    assert list_gitlinks(index((FILE, b"a", 0), version=4)) == list_gitlinks(b"") == ()
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_index_without_repositories_is_not_read() -> None:
 def test_index_that_cannot_be_read_is_an_error(data: bytes, why: str) -> None:
     """Nothing in it is skipped."""
     with pytest.raises(UnreadableIndexError, match=f"^{why}$"):
-        gitlinks(data)
+        list_gitlinks(data)
 
 
 def extended(*extensions: tuple[bytes, bytes], end: bytes = bytes(20)) -> bytes:
@@ -74,8 +74,8 @@ def extended(*extensions: tuple[bytes, bytes], end: bytes = bytes(20)) -> bytes:
 
 def test_all_that_is_tracked_is_named() -> None:
     """Files and repositories, whatever git keeps beside them to be quick."""
-    assert tracked(index((FILE, b"a", 0), (LINK, b"b/c", 0)) + bytes(20)) == ("a", "b/c")
-    assert tracked(extended((b"TREE", b"xyz"), (b"EOIE", b""))) == ("a",)
+    assert list_paths(index((FILE, b"a", 0), (LINK, b"b/c", 0)) + bytes(20)) == ("a", "b/c")
+    assert list_paths(extended((b"TREE", b"xyz"), (b"EOIE", b""))) == ("a",)
 
 
 @each_row(
@@ -92,4 +92,4 @@ def test_all_that_is_tracked_is_named() -> None:
 def test_an_index_that_may_track_more_is_an_error(data: bytes, why: str) -> None:
     """A part of it lies in another file, or stands for a whole folder."""
     with pytest.raises(UnreadableIndexError, match=f"^{why}$"):
-        tracked(data)
+        list_paths(data)
