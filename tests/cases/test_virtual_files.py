@@ -12,8 +12,8 @@ from tests.samples import row_params, sample_rows
 
 from toolcharter import Caller, Store, StoreRecord, Toolbox, ToolResult, build_tools, open_store
 from toolcharter_memory.caches import WRITES, Cache
-from toolcharter_memory.places import Place
 from toolcharter_memory.records import AgentContextFile, MemoryChunk, MemoryDocument, Span, UserContextFile
+from toolcharter_memory.scopes import MemoryScope
 from toolcharter_stores.sql import SqlEngine
 
 ROWS = sample_rows("seeds/004-virtual-files")
@@ -132,7 +132,7 @@ def records(file: str, user: str) -> dict[str, StoreRecord]:
     """A file as each level may have it, with the level for its text."""
     if file.lower().startswith("memory"):
         owners = {"user": f"user:{user}", "global": "global"}
-        places = {level: Place("agent:a1", owner) for level, owner in owners.items()}
+        places = {level: MemoryScope("agent:a1", owner) for level, owner in owners.items()}
         return {
             level: MemoryDocument(
                 agent=one.agent, owner=one.owner, path=file, content=level, spans=(SPAN,), chunks=(), place=one.digest

@@ -18,9 +18,9 @@ MAX_ENTRIES = 200
 """How many entries, such as an agent's files or a document, are kept. Source: as above."""
 MAX_CHARS = 65_536
 """Longer texts are read from the store each time."""
-LOOK_EACH_S = 1.0
+CHECK_EVERY_S = 1.0
 """How often the store is asked for changes by other processes, in seconds."""
-_MOST_CHANGES = 100
+_MAX_CHANGES = 100
 
 
 class Writes:
@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
     loaded_at: float
 
 
-class _Seen(NamedTuple):
+class _LastChange(NamedTuple):
     """The last change of one tenant that the cache has seen."""
 
     seq: int
@@ -75,7 +75,7 @@ class Cache:
         self._ttl_s = ttl_s
         self._clock = clock
         self._entries: OrderedDict[tuple[str, Hashable], _Entry] = OrderedDict()
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _LastChange] = {}
         self._drops = 0
         self._lock = threading.Lock()
 
@@ -90,7 +90,7 @@ class Cache:
             load: Reads the value from the store.
         """
         now = self._clock()
-        self._look(store, tenant, now)
+        self._drop_changed(store, tenant, now)
         with self._lock:
             found = self._entries.get((tenant, key))
             drops = self._drops
@@ -116,27 +116,27 @@ class Cache:
                 if key[0] == tenant and (agents is None or entry.agent in agents):
                     del self._entries[key]
 
-    def _look(self, store: Store, tenant: str, now: float) -> None:
+    def _drop_changed(self, store: Store, tenant: str, now: float) -> None:
         """Drop the values of agents whose records have changed since the last look."""
         seen, writes = self._seen.get(tenant), WRITES.count
-        if seen is not None and seen.writes == writes and now - seen.at < LOOK_EACH_S:
+        if seen is not None and seen.writes == writes and now - seen.at < CHECK_EVERY_S:
             return
         if seen is None:
-            self._note(tenant, _Seen(store.last_change(), writes, now))
+            self._set_seen(tenant, _LastChange(store.last_change(), writes, now))
             self.clear(tenant)
             return
         try:
-            changes = store.changes(seen.seq, models=self._models, limit=_MOST_CHANGES)
+            changes = store.changes(seen.seq, models=self._models, limit=_MAX_CHANGES)
         except StoreConflict:
             changes = ()
             self.clear(tenant)
-            self._note(tenant, _Seen(store.last_change(), writes, now))
+            self._set_seen(tenant, _LastChange(store.last_change(), writes, now))
             return
         if changes:
-            self.clear(tenant, None if len(changes) == _MOST_CHANGES else frozenset(one.key[0] for one in changes))
-        self._note(tenant, _Seen(max((seen.seq, *(one.seq for one in changes))), writes, now))
+            self.clear(tenant, None if len(changes) == _MAX_CHANGES else frozenset(one.key[0] for one in changes))
+        self._set_seen(tenant, _LastChange(max((seen.seq, *(one.seq for one in changes))), writes, now))
 
-    def _note(self, tenant: str, seen: _Seen) -> None:
+    def _set_seen(self, tenant: str, seen: _LastChange) -> None:
         with self._lock:
             if len(self._seen) > self._max_entries:
                 self._seen.clear()

@@ -28,14 +28,14 @@ class Chunk(NamedTuple):
         return sha256(repr((self.start_line, self.end_line, self.text, self.span)).encode()).hexdigest()[:32]
 
 
-def chunks_of(content: str, spans: Sequence[Span]) -> Iterator[Chunk]:
+def split_chunks(content: str, spans: Sequence[Span]) -> Iterator[Chunk]:
     """Yield the chunks of a document, in order; blank lines between them belong to no chunk."""
-    for number, (first, lines) in enumerate(parts_of(content, spans)):
-        for start, end, text in _packed(lines, first):
+    for number, (first, lines) in enumerate(split_by_author(content, spans)):
+        for start, end, text in _pack_paragraphs(lines, first):
             yield Chunk(start, end, text, spans[number])
 
 
-def parts_of(content: str, spans: Sequence[Span]) -> Iterator[tuple[int, list[str]]]:
+def split_by_author(content: str, spans: Sequence[Span]) -> Iterator[tuple[int, list[str]]]:
     """Yield, for each of *spans*, the number of its first line and its lines."""
     lines = content.removesuffix("\n").split("\n")
     starts = [span.start_line for span in spans]
@@ -43,10 +43,10 @@ def parts_of(content: str, spans: Sequence[Span]) -> Iterator[tuple[int, list[st
         yield start, lines[start - 1 : following - 1]
 
 
-def _packed(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
+def _pack_paragraphs(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
     """Join consecutive paragraphs, as many as fit into a chunk."""
     start, end, text = 0, 0, ""
-    for begin, stop, paragraph in _pieces(lines, first):
+    for begin, stop, paragraph in _paragraphs(lines, first):
         joined = "\n".join(lines[start - first : stop - first + 1]) if text else paragraph
         if text and (len(joined) > MAX_CHARS or begin == end):
             yield start, end, text
@@ -57,7 +57,7 @@ def _packed(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
         yield start, end, text
 
 
-def _pieces(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
+def _paragraphs(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
     """Yield paragraphs with the numbers of their first and last line; split those that are too long."""
     start, kept = first, list[str]()
     for number, line in enumerate([*lines, ""], first):
@@ -69,13 +69,13 @@ def _pieces(lines: list[str], first: int) -> Iterator[tuple[int, int, str]]:
             yield start, number - 1, "\n".join(kept)
             kept = []
         if line.strip():
-            *whole, rest = _cut(line)
+            *whole, rest = _split_line(line)
             for piece in whole:
                 yield number, number, piece
             start, kept = number, [rest]
 
 
-def _cut(line: str) -> list[str]:
+def _split_line(line: str) -> list[str]:
     """Split a line into pieces of at most `MAX_CHARS`, at blanks if possible."""
     return re.findall(rf"(?s:.{{1,{MAX_CHARS}}}(?= |$)|.{{1,{MAX_CHARS}}})", line) or [line]
 

@@ -12,12 +12,12 @@ from typing_extensions import override
 
 from toolcharter import Caller, Denied, Reason, Store, StoreTransaction, ToolError, ToolRuntime, VirtualFile
 from toolcharter_memory.caches import WRITES, Cache
-from toolcharter_memory.documents import KeepingPolicy, Writer, scrubbed
+from toolcharter_memory.documents import MemoryWritePolicy, Writer, storable_content
 from toolcharter_memory.records import AgentContextFile, UserContextFile
 
 FILES = ("SOUL.md", "IDENTITY.md", "AGENTS.md", "TOOLS.md", "HEARTBEAT.md", "USER.md", "BOOTSTRAP.md")
 """The names of context files: in exact case, and only at the workspace's root."""
-BOOTSTRAP = "BOOTSTRAP.md"
+BOOTSTRAP_FILE = "BOOTSTRAP.md"
 Level = Literal["user", "agent"]
 
 
@@ -44,22 +44,24 @@ def access_of(caller: Caller, file: str, *, allow_agent_files: bool) -> Access:
     return Access(("agent",), "agent" if writes_agents else None)
 
 
-class Kept(NamedTuple):
+class StoredFiles(NamedTuple):
     """The context files of an agent, or of one of its users, by name."""
 
     files: Mapping[str, str]
 
 
-def load(store: Store, agent: str, user: str | None) -> Kept:
+def load_files(store: Store, agent: str, user: str | None) -> StoredFiles:
     """Read the context files of *agent* for *user*, or for all users."""
 
-    def work(rows: StoreTransaction) -> Kept:
-        return Kept({file: text for file in FILES if (text := _stored(rows, agent, user, file)) is not None})
+    def work(rows: StoreTransaction) -> StoredFiles:
+        return StoredFiles(
+            {file: text for file in FILES if (text := _read_stored(rows, agent, user, file)) is not None}
+        )
 
     return store.transact(work)
 
 
-def _stored(rows: StoreTransaction, agent: str, user: str | None, file: str) -> str | None:
+def _read_stored(rows: StoreTransaction, agent: str, user: str | None, file: str) -> str | None:
     if user is None:
         found = rows.get(AgentContextFile, agent, file)
         return None if found is None else found.record.content
@@ -71,7 +73,7 @@ class ContextFile(VirtualFile):
     """One context file as one caller sees it."""
 
     def __init__(
-        self, file: str, caller: Caller, rt: ToolRuntime, policy: KeepingPolicy, access: Access, cache: Cache
+        self, file: str, caller: Caller, rt: ToolRuntime, policy: MemoryWritePolicy, access: Access, cache: Cache
     ) -> None:
         self._file = file
         self._caller = caller
@@ -83,20 +85,20 @@ class ContextFile(VirtualFile):
 
     @override
     def exists(self) -> bool:
-        return bool(self._texts())
+        return bool(self._stored_texts())
 
     @override
     def read(self) -> bytes:
-        return _first(self._texts()).encode()
+        return _first_text(self._stored_texts()).encode()
 
     @override
     def write(self, data: bytes, before: bytes | None, /) -> None:
-        text = text_of(data, self._policy)
-        agent, user = self._whose("write" if text or self._file != BOOTSTRAP else "delete")
+        text = storable_text(data, self._policy)
+        agent, user = self._copy_owner("write" if text or self._file != BOOTSTRAP_FILE else "delete")
 
         def work(rows: StoreTransaction) -> None:
             self._require_same(rows, before)
-            if not text and self._file == BOOTSTRAP:
+            if not text and self._file == BOOTSTRAP_FILE:
                 _delete(rows, agent, user, self._file)
                 return
             span = Writer(self._caller, self._policy).span(1)
@@ -112,7 +114,7 @@ class ContextFile(VirtualFile):
 
     @override
     def delete(self, before: bytes, /) -> None:
-        agent, user = self._whose("delete")
+        agent, user = self._copy_owner("delete")
 
         def work(rows: StoreTransaction) -> None:
             self._require_same(rows, before)
@@ -122,26 +124,26 @@ class ContextFile(VirtualFile):
         self._rt.store.transact(work)
         WRITES.note()
 
-    def _whose(self, use: Literal["write", "delete"]) -> tuple[str, str | None]:
+    def _copy_owner(self, use: Literal["write", "delete"]) -> tuple[str, str | None]:
         """Return the agent and the user whose copy is changed.
 
         Raises:
             Denied: `protected_path`.
         """
         agent, level = self._caller.agent or "", self._access.write
-        if level is None and use == "delete" and self._file == BOOTSTRAP and self._caller.user:
+        if level is None and use == "delete" and self._file == BOOTSTRAP_FILE and self._caller.user:
             level = "user"  # The first run is over, also for a predefined agent.
         if level is None:
             message = f"{self._file!r} belongs to the agent and is read-only for this caller."
             raise Denied(Reason.PROTECTED_PATH, message)
         return agent, self._caller.user if level == "user" else None
 
-    def _texts(self) -> list[str]:
+    def _stored_texts(self) -> list[str]:
         """Return the stored copies of the file, in the order in which they are read."""
         agent, found = self._caller.agent or "", list[str]()
         for level in self._access.read:
             user = self._caller.user if level == "user" else None
-            read = partial(load, self._rt.store, agent, user)
+            read = partial(load_files, self._rt.store, agent, user)
             kept = self._cache.get(self._rt.store, self._caller.tenant, agent, (agent, user), read)
             if self._file in kept.files:
                 found.append(kept.files[self._file])
@@ -150,9 +152,9 @@ class ContextFile(VirtualFile):
     def _require_same(self, rows: StoreTransaction, before: bytes | None) -> None:
         agent = self._caller.agent or ""
         users = [self._caller.user if level == "user" else None for level in self._access.read]
-        stored = (_stored(rows, agent, user, self._file) for user in users)
+        stored = (_read_stored(rows, agent, user, self._file) for user in users)
         found = [text for text in stored if text is not None]
-        require_same(self._file, _first(found).encode() if found else None, before)
+        require_same(self._file, _first_text(found).encode() if found else None, before)
 
 
 def _delete(rows: StoreTransaction, agent: str, user: str | None, file: str) -> bool:
@@ -161,11 +163,11 @@ def _delete(rows: StoreTransaction, agent: str, user: str | None, file: str) -> 
     )
 
 
-def _first(texts: list[str]) -> str:
+def _first_text(texts: list[str]) -> str:
     return next(filter(None, texts), "")
 
 
-def text_of(data: bytes, policy: KeepingPolicy) -> str:
+def storable_text(data: bytes, policy: MemoryWritePolicy) -> str:
     """Return *data* as the text to store.
 
     Raises:
@@ -178,12 +180,12 @@ def text_of(data: bytes, policy: KeepingPolicy) -> str:
     if "\0" in text:
         raise ToolError("Only text without NUL is kept here.", reason="write_failure")
     try:
-        return scrubbed(text, policy)
+        return storable_content(text, policy)
     except ToolError as error:
-        raise unwritten(error) from error
+        raise as_write_error(error) from error
 
 
-def unwritten(error: ToolError) -> ToolError:
+def as_write_error(error: ToolError) -> ToolError:
     """Return *error* with a reason that tools which write files may give."""
     return ToolError(str(error), reason="write_failure", hint=error.hint)
 

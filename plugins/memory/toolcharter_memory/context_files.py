@@ -13,15 +13,15 @@ from typing_extensions import override
 from toolcharter import Caller, Entry, ExtensionPolicy, ExtensionSpec, ToolRuntime, VirtualFile, VirtualFolder, hookimpl
 from toolcharter_memory.caches import Cache
 from toolcharter_memory.context import FILES, ContextFile, access_of, context_file
-from toolcharter_memory.documents import KeepingPolicy
+from toolcharter_memory.documents import MemoryWritePolicy
 from toolcharter_memory.files import DocumentFile, Listing, listing_of
-from toolcharter_memory.places import memory_path
 from toolcharter_memory.records import AgentContextFile, MemoryDocument, UserContextFile
+from toolcharter_memory.scopes import memory_path
 
 _FOLDERS = frozenset({"memory", "memory/daily", "memory/world"})
 
 
-class ContextFilesPolicy(KeepingPolicy, ExtensionPolicy):
+class ContextFilesPolicy(MemoryWritePolicy, ExtensionPolicy):
     """How far one profile lets file tools write to files in the store."""
 
     max_bytes: int = 262_144

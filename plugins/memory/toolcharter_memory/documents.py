@@ -22,11 +22,11 @@ from toolcharter import (
     scrub_text,
 )
 from toolcharter_memory.caches import WRITES
-from toolcharter_memory.chunks import chunks_of
+from toolcharter_memory.chunks import split_chunks
 from toolcharter_memory.embedding import EmbeddingPolicy
-from toolcharter_memory.indexing import add_vectors, numbered, write_chunks
-from toolcharter_memory.places import Place, places_of
+from toolcharter_memory.indexing import add_vectors, chunk_key, write_chunks
 from toolcharter_memory.records import MemoryChunk, MemoryDocument, Span, Trust
+from toolcharter_memory.scopes import MemoryScope, scopes_of
 
 MAX_AUTHOR_CHARS = 200
 MAX_SPANS = 2_000
@@ -34,7 +34,7 @@ MAX_SPANS = 2_000
 _PAGE = 1_000
 
 
-class KeepingPolicy(EmbeddingPolicy):
+class MemoryWritePolicy(EmbeddingPolicy):
     """What one profile lets agents write to a memory."""
 
     unattended: bool = False
@@ -54,10 +54,10 @@ class KeepingPolicy(EmbeddingPolicy):
         """Ask a person about a write to *path*, unless the policy waives it: a web page may have ordered the write."""
         if self.unattended or self.trust == "trusted":
             return None
-        return Ask(KeepingReason.OUTLIVES_SESSION, f"Text that is written to {path} outlives the session.")
+        return Ask(MemoryWriteReason.OUTLIVES_SESSION, f"Text that is written to {path} outlives the session.")
 
 
-class KeepingReason(StrEnum):
+class MemoryWriteReason(StrEnum):
     """Why nothing is written, or, for the last reason, why a person is asked."""
 
     CONTENT_TOO_LARGE = "content_too_large"
@@ -69,25 +69,25 @@ class KeepingReason(StrEnum):
 class Found(NamedTuple):
     """A document with the memory that it is in."""
 
-    place: Place
+    scope: MemoryScope
     document: MemoryDocument
     version: int
 
 
-def find(rows: StoreTransaction, caller: Caller, path: str) -> Found | None:
+def find_document(rows: StoreTransaction, caller: Caller, path: str) -> Found | None:
     """Return the document at *path*: the user's own, or else the global one."""
-    for place in places_of(caller, path):
-        stored = rows.get(MemoryDocument, *place, path)
+    for scope in scopes_of(caller, path):
+        stored = rows.get(MemoryDocument, *scope, path)
         if stored is not None:
-            return Found(place, stored.record, stored.version)
+            return Found(scope, stored.record, stored.version)
     return None
 
 
-def documents_in(rows: StoreTransaction, place: Place, prefix: str = "") -> Iterator[MemoryDocument]:
+def documents_in(rows: StoreTransaction, scope: MemoryScope, prefix: str = "") -> Iterator[MemoryDocument]:
     """Yield the documents of one memory whose paths begin with *prefix*, by path."""
     after = ""
     while True:
-        page = rows.page(MemoryDocument, where={"place": place.digest}, after=after, limit=_PAGE)
+        page = rows.page(MemoryDocument, where={"place": scope.digest}, after=after, limit=_PAGE)
         yield from (one.record for one in page.records if one.record.path.startswith(prefix))
         after = page.after
         if not after:
@@ -98,7 +98,7 @@ class Writer(NamedTuple):
     """Who writes, and under which policy."""
 
     caller: Caller
-    policy: KeepingPolicy
+    policy: MemoryWritePolicy
 
     def span(self, start_line: int) -> Span:
         """Return the span for text that is written now from *start_line* on."""
@@ -106,8 +106,8 @@ class Writer(NamedTuple):
         named = [f"agent {caller.agent}" if caller.agent else "", f"user {caller.user}" if caller.user else ""]
         return Span(
             start_line=start_line,
-            author=_bounded(", ".join(filter(None, named)) or "unknown"),
-            session=_bounded(caller.session or ""),
+            author=_author_name(", ".join(filter(None, named)) or "unknown"),
+            session=_author_name(caller.session or ""),
             trust=self.policy.trust,
             written_at=now().isoformat(timespec="seconds"),
         )
@@ -118,12 +118,12 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def _bounded(name: str) -> str:
+def _author_name(name: str) -> str:
     plain = name.replace("\0", " ").encode(errors="replace").decode()
     return scrub_text(plain)[0][:MAX_AUTHOR_CHARS]
 
 
-def scrubbed(text: str, policy: KeepingPolicy) -> str:
+def storable_content(text: str, policy: MemoryWritePolicy) -> str:
     """Return *text* without secrets, if it is not too large to be written.
 
     Raises:
@@ -132,11 +132,11 @@ def scrubbed(text: str, policy: KeepingPolicy) -> str:
     size = len(text.encode(errors="replace"))
     if size > policy.max_bytes:
         message = f"The content has {size} bytes; {policy.max_bytes} may be written at once."
-        raise ToolError(message, reason=KeepingReason.CONTENT_TOO_LARGE, hint="Keep what matters, in fewer words.")
+        raise ToolError(message, reason=MemoryWriteReason.CONTENT_TOO_LARGE, hint="Keep what matters, in fewer words.")
     return scrub_text(text.replace("\0", " ").encode(errors="replace").decode())[0]
 
 
-def write(
+def write_document(
     rt: ToolRuntime, writer: Writer, path: str, change: Callable[[str | None], str], *, index: bool = True
 ) -> MemoryDocument:
     """Write the document at *path*, and its chunks if it is `.md`.
@@ -151,25 +151,25 @@ def write(
     Raises:
         ToolError: `document_too_large`, `memory_full`, and what *change* raises.
     """
-    place = places_of(writer.caller, path)[0]
+    scope = scopes_of(writer.caller, path)[0]
 
     def work(rows: StoreTransaction) -> MemoryDocument:
-        stored = rows.get(MemoryDocument, *place, path)
+        stored = rows.get(MemoryDocument, *scope, path)
         old = None if stored is None else stored.record
-        seen = find(rows, writer.caller, path) if old is None else Found(place, old, 0)
+        seen = find_document(rows, writer.caller, path) if old is None else Found(scope, old, 0)
         before = None if seen is None else seen.document
         content = change(None if before is None else before.content)
-        _require_room(rows, place, writer.policy, content, is_new=old is None)
-        spans = _spans(before, content, writer)
-        chunks = list(chunks_of(content, spans)) if index and path.endswith(".md") else []
+        _require_room(rows, scope, writer.policy, content, is_new=old is None)
+        spans = _merge_spans(before, content, writer)
+        chunks = list(split_chunks(content, spans)) if index and path.endswith(".md") else []
         document = MemoryDocument(
-            agent=place.agent,
-            owner=place.owner,
+            agent=scope.agent,
+            owner=scope.owner,
             path=path,
             content=content,
             spans=spans,
-            chunks=write_chunks(rows, place, path, () if old is None else old.chunks, chunks),
-            place=place.digest,
+            chunks=write_chunks(rows, scope, path, () if old is None else old.chunks, chunks),
+            place=scope.digest,
         )
         rows.put(document)
         return document
@@ -180,7 +180,7 @@ def write(
         # A store without full-text search still keeps the document, but it cannot be searched.
         if not index:
             raise
-        return write(rt, writer, path, change, index=False)
+        return write_document(rt, writer, path, change, index=False)
     WRITES.note()
     if writer.policy.embeddings is not None:
         # The document can be found by its words already; vectors that fail here are made when it is written again.
@@ -189,27 +189,29 @@ def write(
     return written
 
 
-def delete(rows: StoreTransaction, place: Place, path: str) -> bool:
+def delete_document(rows: StoreTransaction, scope: MemoryScope, path: str) -> bool:
     """Delete a document and its chunks, and return whether it existed."""
-    stored = rows.get(MemoryDocument, *place, path)
+    stored = rows.get(MemoryDocument, *scope, path)
     if stored is None:
         return False
     for number in range(len(stored.record.chunks)):
-        rows.delete(MemoryChunk, *place, path, numbered(number))
-    return rows.delete(MemoryDocument, *place, path)
+        rows.delete(MemoryChunk, *scope, path, chunk_key(number))
+    return rows.delete(MemoryDocument, *scope, path)
 
 
-def _require_room(rows: StoreTransaction, place: Place, policy: KeepingPolicy, content: str, *, is_new: bool) -> None:
+def _require_room(
+    rows: StoreTransaction, scope: MemoryScope, policy: MemoryWritePolicy, content: str, *, is_new: bool
+) -> None:
     size = len(content.encode())
     if size > policy.max_document_bytes:
         message = f"The document would have {size} bytes; {policy.max_document_bytes} are allowed."
-        raise ToolError(message, reason=KeepingReason.DOCUMENT_TOO_LARGE, hint="Write another document.")
-    if is_new and rows.count(MemoryDocument, where={"place": place.digest}) >= policy.max_documents:
+        raise ToolError(message, reason=MemoryWriteReason.DOCUMENT_TOO_LARGE, hint="Write another document.")
+    if is_new and rows.count(MemoryDocument, where={"place": scope.digest}) >= policy.max_documents:
         message = f"The memory has {policy.max_documents} documents, the maximum."
-        raise ToolError(message, reason=KeepingReason.MEMORY_FULL, hint="Delete or join some of them.")
+        raise ToolError(message, reason=MemoryWriteReason.MEMORY_FULL, hint="Delete or join some of them.")
 
 
-def _spans(before: MemoryDocument | None, content: str, writer: Writer) -> tuple[Span, ...]:
+def _merge_spans(before: MemoryDocument | None, content: str, writer: Writer) -> tuple[Span, ...]:
     """Return who wrote which lines of *content*.
 
     Text added at the end gets its writer's span. After any other change, the whole document is the writer's, and is

@@ -109,17 +109,17 @@ def embed(rt: ToolRuntime, settings: Embeddings, texts: Sequence[str]) -> list[V
         )
         if answer.status != _OK or answer.truncated:
             raise ToolError(f"The endpoint for embeddings answered with status {answer.status}.")
-        found += _vectors(answer.body, len(asked["input"]))
+        found += _parse_vectors(answer.body, len(asked["input"]))
     if len({len(vector) for vector in found}) > 1:
         raise ToolError("The endpoint for embeddings returned vectors of different lengths.")
     return found
 
 
-def _vectors(body: bytes, wanted: int) -> list[Vector]:
+def _parse_vectors(body: bytes, wanted: int) -> list[Vector]:
     """Parse the vectors in an answer, in the order of the texts."""
     try:
         data = sorted(json.loads(body)["data"], key=lambda one: one["index"])
-        found = [unit(array.array("f", map(float, one["embedding"]))) for one in data]
+        found = [normalize(array.array("f", map(float, one["embedding"]))) for one in data]
         is_whole = [one["index"] for one in data] == list(range(wanted))
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         is_whole, found = False, []
@@ -128,7 +128,7 @@ def _vectors(body: bytes, wanted: int) -> list[Vector]:
     return found
 
 
-def unit(vector: Vector) -> Vector:
+def normalize(vector: Vector) -> Vector:
     """Scale *vector* to length 1.
 
     Raises:
@@ -148,13 +148,13 @@ dot: Callable[[Sequence[float], Sequence[float]], float] = getattr(math, "sumpro
 """Return the dot product of two vectors of the same length; Python 3.12 has it built in."""
 
 
-def packed(vector: Vector) -> str:
+def encode_vector(vector: Vector) -> str:
     """Encode *vector* as text: base64 of its 32-bit floats, in this machine's byte order."""
     return base64.b64encode(vector.tobytes()).decode()
 
 
-def unpacked(text: str) -> Vector:
-    """Decode a vector that `packed` has encoded."""
+def decode_vector(text: str) -> Vector:
+    """Decode a vector that `encode_vector` has encoded."""
     vector: Vector = array.array("f")
     vector.frombytes(base64.b64decode(text))
     return vector

@@ -7,17 +7,25 @@ from typing_extensions import override
 
 from toolcharter import Caller, Denied, Entry, Reason, StoreTransaction, ToolError, ToolRuntime, VirtualFile
 from toolcharter_memory.caches import WRITES, Cache
-from toolcharter_memory.context import require_same, text_of, unwritten
-from toolcharter_memory.documents import KeepingPolicy, KeepingReason, Writer, delete, documents_in, find, write
-from toolcharter_memory.places import Place, places_of
+from toolcharter_memory.context import as_write_error, require_same, storable_text
+from toolcharter_memory.documents import (
+    MemoryWritePolicy,
+    MemoryWriteReason,
+    Writer,
+    delete_document,
+    documents_in,
+    find_document,
+    write_document,
+)
 from toolcharter_memory.records import MemoryDocument
+from toolcharter_memory.scopes import MemoryScope, scopes_of
 from toolcharter_memory.search import memories_of
 
 
 class DocumentFile(VirtualFile):
     """One document: the user's own, or else the global one."""
 
-    def __init__(self, path: str, caller: Caller, rt: ToolRuntime, policy: KeepingPolicy, cache: Cache) -> None:
+    def __init__(self, path: str, caller: Caller, rt: ToolRuntime, policy: MemoryWritePolicy, cache: Cache) -> None:
         self._path = path
         self._caller = caller
         self._rt = rt
@@ -35,45 +43,45 @@ class DocumentFile(VirtualFile):
 
     @override
     def write(self, data: bytes, before: bytes | None, /) -> None:
-        text = text_of(data, self._policy)
+        text = storable_text(data, self._policy)
 
         def change(old: str | None) -> str:
             require_same(self._path, None if old is None else old.encode(), before)
             return text
 
         try:
-            write(self._rt, Writer(self._caller, self._policy), self._path, change)
+            write_document(self._rt, Writer(self._caller, self._policy), self._path, change)
         except ToolError as error:
-            if error.reason not in set(KeepingReason):
+            if error.reason not in set(MemoryWriteReason):
                 raise
-            raise unwritten(error) from error
+            raise as_write_error(error) from error
 
     @override
     def delete(self, before: bytes, /) -> None:
         def work(rows: StoreTransaction) -> None:
-            found = find(rows, self._caller, self._path)
+            found = find_document(rows, self._caller, self._path)
             require_same(self._path, None if found is None else found.document.content.encode(), before)
-            own = places_of(self._caller, self._path)[0]
-            if found is None or found.place != own:
+            own = scopes_of(self._caller, self._path)[0]
+            if found is None or found.scope != own:
                 raise Denied(Reason.PROTECTED_PATH, f"{self._path!r} belongs to all users and is read-only.")
-            delete(rows, own, self._path)
+            delete_document(rows, own, self._path)
 
         self._rt.store.transact(work)
         WRITES.note()
 
     def _content(self) -> str | None:
-        for place in places_of(self._caller, self._path):
-            content = self._of(place)
+        for scope in scopes_of(self._caller, self._path):
+            content = self._content_in(scope)
             if content is not None:
                 return content
         return None
 
-    def _of(self, place: Place) -> str | None:
+    def _content_in(self, scope: MemoryScope) -> str | None:
         def load() -> str | None:
-            stored = self._rt.store.get(MemoryDocument, *place, self._path)
+            stored = self._rt.store.get(MemoryDocument, *scope, self._path)
             return None if stored is None else stored.record.content
 
-        return self._cache.get(self._rt.store, self._caller.tenant, place.agent, (*place, self._path), load)
+        return self._cache.get(self._rt.store, self._caller.tenant, scope.agent, (*scope, self._path), load)
 
 
 class Listing(NamedTuple):
@@ -104,16 +112,16 @@ class Listing(NamedTuple):
 def listing_of(caller: Caller, rt: ToolRuntime, cache: Cache) -> Listing:
     """List the documents that *caller* sees; the user's own hide global ones of the same path."""
     sizes: dict[str, int] = {}
-    for place in memories_of(caller):
-        for path, size in _sizes(caller, rt, cache, place).items():
+    for scope in memories_of(caller):
+        for path, size in _sizes(caller, rt, cache, scope).items():
             sizes.setdefault(path, size)
     return Listing(sizes)
 
 
-def _sizes(caller: Caller, rt: ToolRuntime, cache: Cache, place: Place) -> Mapping[str, int]:
+def _sizes(caller: Caller, rt: ToolRuntime, cache: Cache, scope: MemoryScope) -> Mapping[str, int]:
     def load() -> Mapping[str, int]:
         return rt.store.transact(
-            lambda rows: {one.path: len(one.content.encode()) for one in documents_in(rows, place)}
+            lambda rows: {one.path: len(one.content.encode()) for one in documents_in(rows, scope)}
         )
 
-    return cache.get(rt.store, caller.tenant, place.agent, ("sizes", *place), load)
+    return cache.get(rt.store, caller.tenant, scope.agent, ("sizes", *scope), load)

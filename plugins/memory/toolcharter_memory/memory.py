@@ -22,23 +22,23 @@ from toolcharter import (
 )
 from toolcharter_memory.documents import (
     Found,
-    KeepingPolicy,
-    KeepingReason,
+    MemoryWritePolicy,
+    MemoryWriteReason,
     Writer,
     documents_in,
-    find,
+    find_document,
     now,
-    scrubbed,
-    write,
+    storable_content,
+    write_document,
 )
-from toolcharter_memory.places import DAILY, MAIN, TOPIC, WORLD, places_of
-from toolcharter_memory.showing import Excerpt, ExcerptData, excerpt_data, excerpts_of, shown
+from toolcharter_memory.excerpts import Excerpt, ExcerptData, excerpt_data, excerpts_of, excerpts_text
+from toolcharter_memory.scopes import DAILY, MAIN, TOPIC, WORLD, scopes_of
 
 Action = Literal["recall", "remember", "reflect", "update_world"]
 MAX_DAYS = 366
 
 
-class MemoryPolicy(KeepingPolicy):
+class MemoryPolicy(MemoryWritePolicy):
     """What one profile lets `memory` do."""
 
     allowed_actions: tuple[Action, ...] = ("recall", "remember", "reflect", "update_world")
@@ -88,18 +88,18 @@ def build(workspace: Path, policy: MemoryPolicy, rt: ToolRuntime) -> Callable[..
             raise Denied(MemoryReason.ACTION_NOT_ALLOWED, f"The profile does not let `memory` {action}.")
         if action == "recall":
             ctx.policy_passed()
-            return _recall(ctx, policy, rt.store.transact(lambda rows: _recalled(rows, rt.caller, days)))
-        path, text = _target(action, topic), _required(content, action)
-        change = scrubbed(text, policy)
+            return _recall_result(ctx, policy, rt.store.transact(lambda rows: _find_recalled(rows, rt.caller, days)))
+        path, text = _target_path(action, topic), _require_content(content, action)
+        change = storable_content(text, policy)
         ctx.policy_passed()
-        written = write(rt, Writer(rt.caller, policy), path, lambda old: _changed(action, old, change))
+        written = write_document(rt, Writer(rt.caller, policy), path, lambda old: _changed_text(action, old, change))
         size = len(written.content.encode())
         return ctx.ok(f"Written to {path} ({size} bytes).", data=MemoryData(path=path, written=size))
 
     return memory
 
 
-def _target(action: Action, topic: str | None) -> str:
+def _target_path(action: Action, topic: str | None) -> str:
     if action == "reflect":
         return MAIN
     if action == "remember":
@@ -110,36 +110,36 @@ def _target(action: Action, topic: str | None) -> str:
     return f"{WORLD}{topic}.md"
 
 
-def _required(content: str | None, action: Action) -> str:
+def _require_content(content: str | None, action: Action) -> str:
     if content is None or not content.strip():
         raise ToolError(f"`{action}` needs content.", reason=Reason.INVALID_ARGUMENTS)
     return content.strip("\n")
 
 
-def _changed(action: Action, old: str | None, text: str) -> str:
+def _changed_text(action: Action, old: str | None, text: str) -> str:
     if action != "remember":
         return f"{text}\n"
     above = f"{old}\n" if old and old.endswith("\n") else f"{old}\n\n" if old else ""
     return f"{above}## {now().time().isoformat(timespec='seconds')} UTC\n\n{text}\n"
 
 
-def _recalled(rows: StoreTransaction, caller: Caller, days: int) -> list[Found]:
+def _find_recalled(rows: StoreTransaction, caller: Caller, days: int) -> list[Found]:
     """Return world files, then MEMORY.md, then the notes of the last days, latest first."""
     world: dict[str, Found] = {}
-    for place in places_of(caller, WORLD):
-        for document in documents_in(rows, place, WORLD):
-            world.setdefault(document.path, Found(place, document, 0))
+    for scope in scopes_of(caller, WORLD):
+        for document in documents_in(rows, scope, WORLD):
+            world.setdefault(document.path, Found(scope, document, 0))
     today = now().date()
-    paths = [MAIN, *(f"{DAILY}{_day(today, back)}.md" for back in range(days))]
-    others = (find(rows, caller, path) for path in paths)
+    paths = [MAIN, *(f"{DAILY}{_date_before(today, back)}.md" for back in range(days))]
+    others = (find_document(rows, caller, path) for path in paths)
     return [*(found for _, found in sorted(world.items())), *(found for found in others if found is not None)]
 
 
-def _day(today: date, back: int) -> str:
+def _date_before(today: date, back: int) -> str:
     return (today - timedelta(days=back)).isoformat()
 
 
-def _recall(ctx: ToolContext, policy: MemoryPolicy, found: list[Found]) -> str:
+def _recall_result(ctx: ToolContext, policy: MemoryPolicy, found: list[Found]) -> str:
     room, truncated = policy.max_recall_bytes, False
     excerpts: list[Excerpt] = []
     for one in found:
@@ -152,7 +152,7 @@ def _recall(ctx: ToolContext, policy: MemoryPolicy, found: list[Found]) -> str:
             excerpts.append(excerpt)
     if not found:
         return ctx.ok("Nothing was remembered yet.", data=MemoryData(excerpts=[], truncated=False))
-    text = shown(excerpts)
+    text = excerpts_text(excerpts)
     if truncated:
         text += "\n[truncated: there is more; use memory_search or memory_get]"
     data = MemoryData(excerpts=[excerpt_data(one) for one in excerpts], truncated=truncated)
@@ -184,7 +184,7 @@ SPEC = ToolSpec(
     "memory",
     MemoryPolicy,
     build,
-    reasons=[*MemoryReason, *KeepingReason],
+    reasons=[*MemoryReason, *MemoryWriteReason],
     capabilities=CAPABILITIES,
     safety="medium",
     staged=True,

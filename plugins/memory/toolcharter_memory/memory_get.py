@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypedDict
 from pydantic import Field
 
 from toolcharter import Reason, ToolError, ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_memory.documents import Found, find
-from toolcharter_memory.places import MAX_PATH_CHARS, memory_path
-from toolcharter_memory.showing import Excerpt, ExcerptData, excerpt_data, excerpts_of, shown
+from toolcharter_memory.documents import Found, find_document
+from toolcharter_memory.excerpts import Excerpt, ExcerptData, excerpt_data, excerpts_of, excerpts_text
+from toolcharter_memory.scopes import MAX_PATH_CHARS, memory_path
 
 MAX_LINES = 2_000
 
@@ -75,16 +75,16 @@ def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable
             )
             raise ToolError(message, reason=MemoryGetReason.NO_MEMORY_PATH)
         ctx.policy_passed()
-        found = rt.store.transact(lambda rows: find(rows, rt.caller, wanted))
+        found = rt.store.transact(lambda rows: find_document(rows, rt.caller, wanted))
         if found is None:
             message = f"Nothing was remembered at {wanted!r}."
             raise ToolError(message, reason=MemoryGetReason.MEMORY_NOT_FOUND, hint="Search with memory_search.")
         total = len(found.document.content.splitlines())
         if first > max(total, 1):
             raise ToolError(f"{wanted!r} has {total} lines.", reason=Reason.INVALID_ARGUMENTS)
-        shown_lines = _within(found, first, first + (lines or MAX_LINES) - 1)
-        excerpts, truncated = _fitting(shown_lines, policy.max_bytes)
-        text = shown(excerpts) or "There is no text in these lines."
+        shown_lines = _excerpts_within(found, first, first + (lines or MAX_LINES) - 1)
+        excerpts, truncated = _cut_excerpts(shown_lines, policy.max_bytes)
+        text = excerpts_text(excerpts) or "There is no text in these lines."
         if truncated:
             text += "\n[truncated: there is more; ask for fewer lines, or begin at a later line]"
         data = MemoryGetData(
@@ -95,7 +95,7 @@ def build(workspace: Path, policy: MemoryGetPolicy, rt: ToolRuntime) -> Callable
     return memory_get
 
 
-def _within(found: Found, first: int, last: int) -> list[Excerpt]:
+def _excerpts_within(found: Found, first: int, last: int) -> list[Excerpt]:
     """Return the excerpts in the lines *first* to *last*."""
     kept: list[Excerpt] = []
     for one in excerpts_of(found):
@@ -106,7 +106,7 @@ def _within(found: Found, first: int, last: int) -> list[Excerpt]:
     return kept
 
 
-def _fitting(excerpts: list[Excerpt], most: int) -> tuple[list[Excerpt], bool]:
+def _cut_excerpts(excerpts: list[Excerpt], most: int) -> tuple[list[Excerpt], bool]:
     """Return whole lines of *excerpts*, up to *most* bytes, and whether lines are missing."""
     kept: list[Excerpt] = []
     for one in excerpts:

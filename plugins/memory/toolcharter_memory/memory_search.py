@@ -9,8 +9,8 @@ from pydantic import Field
 from toolcharter import Denied, Reason, StoreTransaction, ToolError, ToolRuntime, ToolSpec
 from toolcharter_memory import search
 from toolcharter_memory.embedding import EmbeddingPolicy, Vector, embed
+from toolcharter_memory.excerpts import Excerpt, ExcerptData, excerpt_data, excerpts_text
 from toolcharter_memory.records import MemoryChunk
-from toolcharter_memory.showing import Excerpt, ExcerptData, excerpt_data, shown
 
 MAX_QUERY_CHARS = 1_000
 
@@ -58,13 +58,13 @@ def build(workspace: Path, policy: MemorySearchPolicy, rt: ToolRuntime) -> Calla
         model = "" if policy.embeddings is None else policy.embeddings.digest
 
         def work(rows: StoreTransaction) -> list[Excerpt]:
-            by_text = search.by_words(rows, rt.caller, query, wanted)
-            by_meaning = {} if vector is None else search.by_vector(rows, rt.caller, model, vector, wanted)
-            return search.best(rows, rt.caller, search.together(by_text, by_meaning), wanted, least)
+            by_text = search.search_words(rows, rt.caller, query, wanted)
+            by_meaning = {} if vector is None else search.search_vector(rows, rt.caller, model, vector, wanted)
+            return search.best_hits(rows, rt.caller, search.merge_hits(by_text, by_meaning), wanted, least)
 
         hits = rt.store.transact(work)
         data = MemorySearchData(hits=[excerpt_data(one) for one in hits], note=note)
-        text = shown(hits) or "Nothing in the memory matches."
+        text = excerpts_text(hits) or "Nothing in the memory matches."
         return ctx.ok(text if note is None else f"{text}\n[{note}]", data=data)
 
     return memory_search

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter_memory.chunks import MAX_CHARS, chunks_of
+from toolcharter_memory.chunks import MAX_CHARS, split_chunks
 from toolcharter_memory.records import Span
 
 
@@ -14,7 +14,7 @@ def span(line: int) -> Span:
 
 def lines_of(content: str, *starts: int) -> list[tuple[int, int, str]]:
     """First line, last line and text of each chunk."""
-    return [(one.start_line, one.end_line, one.text) for one in chunks_of(content, [span(1), *map(span, starts)])]
+    return [(one.start_line, one.end_line, one.text) for one in split_chunks(content, [span(1), *map(span, starts)])]
 
 
 def test_paragraphs_are_joined_while_they_fit() -> None:

@@ -16,9 +16,9 @@ from tests.rows import each_row
 from toolcharter import CORE_RECORDS, SecretRecord, ToolResult, open_store
 from toolcharter_memory import cells
 from toolcharter_memory.cells import Cells
-from toolcharter_memory.embedding import Vector, dot, packed, unit, unpacked
-from toolcharter_memory.places import Place
+from toolcharter_memory.embedding import Vector, decode_vector, dot, encode_vector, normalize
 from toolcharter_memory.records import MemoryCell, MemoryChunk, Span
+from toolcharter_memory.scopes import MemoryScope
 
 Call = Callable[..., ToolResult]
 
@@ -196,18 +196,18 @@ def test_a_private_endpoint_takes_a_policy(server: Endpoint, seat: Callable[...,
 
 def test_vectors_are_packed_without_loss() -> None:
     """They are 32-bit floats on both sides."""
-    vector = unit(array.array("f", [3.0, 4.0]))
-    assert unpacked(packed(vector)) == vector
+    vector = normalize(array.array("f", [3.0, 4.0]))
+    assert decode_vector(encode_vector(vector)) == vector
     assert dot(vector, vector) == pytest.approx(1.0)
     with pytest.raises(ValueError, match="zeros"):
-        unit(array.array("f", [0.0]))
+        normalize(array.array("f", [0.0]))
 
 
 @ON_BOTH
 def test_cells_find_what_is_near_among_many(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Split as they grow, and looked through by the few nearest: the nearest is found, and most of the next."""
     monkeypatch.setattr(cells, "MAX_MEMBERS", 10)
-    chance, place = random.Random(7), Place("agent:a", "user:u")
+    chance, place = random.Random(7), MemoryScope("agent:a", "user:u")
     topics = [_near(array.array("f", [0.0] * 24), chance, 1.0) for _ in range(20)]
     vectors = [_near(chance.choice(topics), chance, 0.2) for _ in range(150)]
     span = Span(start_line=1, author="", session="", trust="untrusted", written_at="")
@@ -224,22 +224,22 @@ def test_cells_find_what_is_near_among_many(store_url: str, monkeypatch: pytest.
             count = store.transact(add)
 
         def near(vector: Vector) -> list[int]:
-            found = store.transact(lambda rows: Cells(rows, place, "m").near(vector, 5))
+            found = store.transact(lambda rows: Cells(rows, place, "m").find_nearest(vector, 5))
             return [int(one.chunk.number) for one in found]
 
         asked = [_near(chance.choice(topics), chance, 0.2) for _ in range(30)]
         exact = [sorted(range(150), key=lambda number: -dot(vectors[number], one))[:5] for one in asked]
         shared = sum(len({*near(one)} & {*best}) for one, best in zip(asked, exact, strict=True))
-        assert store.transact(lambda rows: Cells(rows, place, "other").near(asked[0], 5)) == []
+        assert store.transact(lambda rows: Cells(rows, place, "other").find_nearest(asked[0], 5)) == []
     assert 150 / 10 < count < 150 / 2
     assert shared > 0.9 * 5 * 30
 
 
 def _near(vector: Vector, chance: random.Random, far: float) -> Vector:
-    return unit(array.array("f", (one + chance.gauss(0, far / 24**0.5) for one in vector)))
+    return normalize(array.array("f", (one + chance.gauss(0, far / 24**0.5) for one in vector)))
 
 
-def _chunk(place: Place, number: int, span: Span) -> MemoryChunk:
+def _chunk(place: MemoryScope, number: int, span: Span) -> MemoryChunk:
     return MemoryChunk(
         agent=place.agent,
         owner=place.owner,
@@ -257,9 +257,9 @@ def _chunk(place: Place, number: int, span: Span) -> MemoryChunk:
 def test_equal_vectors_are_split_in_halves(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is nothing to tell them apart by, and no cell may grow for ever."""
     monkeypatch.setattr(cells, "MAX_MEMBERS", 4)
-    place = Place("agent:a", "user:u")
+    place = MemoryScope("agent:a", "user:u")
     span = Span(start_line=1, author="", session="", trust="untrusted", written_at="")
-    vector = unit(array.array("f", meaning("tea")))
+    vector = normalize(array.array("f", meaning("tea")))
     with open_store(store_url) as handle:
         store = handle.bound("", "toolcharter-memory")
 
@@ -270,4 +270,4 @@ def test_equal_vectors_are_split_in_halves(store_url: str, monkeypatch: pytest.M
             return [one.record.count for one in rows.page(MemoryCell).records]
 
         assert max(store.transact(add)) <= 4
-        assert len(store.transact(lambda rows: Cells(rows, place, "m").near(vector, 50))) > 8
+        assert len(store.transact(lambda rows: Cells(rows, place, "m").find_nearest(vector, 50))) > 8

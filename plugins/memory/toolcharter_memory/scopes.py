@@ -16,7 +16,7 @@ _FILES = frozenset({MAIN, "memory.md"})
 _FOLDER = "memory/"
 
 
-class Place(NamedTuple):
+class MemoryScope(NamedTuple):
     """One memory: of one agent or of all agents, for one user or for all users."""
 
     agent: str
@@ -42,14 +42,14 @@ _ALL_AGENTS = "all"
 _GLOBAL = "global"
 
 
-def places_of(caller: Caller, path: str) -> tuple[Place, ...]:
+def scopes_of(caller: Caller, path: str) -> tuple[MemoryScope, ...]:
     """Return the memories in which *path* is searched, the user's own first. It is written to the first.
 
     All agents of a user share world files. Without a user there is only the global memory.
     """
     agent = _ALL_AGENTS if path.startswith(WORLD) else f"agent:{caller.agent or ''}"
     owners = (f"user:{caller.user}", _GLOBAL) if caller.user else (_GLOBAL,)
-    return tuple(Place(agent, owner) for owner in owners)
+    return tuple(MemoryScope(agent, owner) for owner in owners)
 
 
 def memory_path(path: str) -> str | None:
