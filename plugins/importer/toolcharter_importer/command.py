@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from toolcharter import ConfigurationError, Fault
-from toolcharter_importer.draft import Draft, as_name, installed
-from toolcharter_importer.formats import FORMATS, format_of, imported
-from toolcharter_importer.writing import require_sound, written
+from toolcharter_importer.draft import Draft, find_installed, to_name
+from toolcharter_importer.formats import FORMATS, detect_format, import_file
+from toolcharter_importer.writing import check_drafts, profile_text
 
 _LEFT_OUT = 1
 
@@ -38,17 +38,17 @@ def command(
     """
     if name and len(files) > 1:
         raise click.UsageError("--name is for a single file.")
-    if name and as_name(name) != name:
+    if name and to_name(name) != name:
         raise click.UsageError("--name may only have letters, digits, `_` and `-`, at most 64.")
-    there = installed()
-    drafts = [imported(file, kind or _kind_of(file), there, name) for file in files]
-    texts = [(draft.name, written(draft)) for draft in drafts]
-    _require_apart(drafts)
-    require_sound(drafts)
+    installed = find_installed()
+    drafts = [import_file(file, kind or _detect_kind(file), installed, name) for file in files]
+    texts = [(draft.name, profile_text(draft)) for draft in drafts]
+    _require_distinct_names(drafts)
+    check_drafts(drafts)
     if output is not None:
         _write(output, texts, force=force)
     if as_json:
-        click.echo(json.dumps(_described(drafts, texts), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_describe(drafts, texts), indent=2, ensure_ascii=False))
     elif output is None:
         click.echo("---\n".join(text for _, text in texts), nl=False)
     notes = [note for draft in drafts for note in draft.notes]
@@ -57,15 +57,15 @@ def command(
     click.get_current_context().exit(_LEFT_OUT if any(note.kind == "left out" for note in notes) else 0)
 
 
-def _kind_of(file: Path) -> str:
-    kind = format_of(file)
+def _detect_kind(file: Path) -> str:
+    kind = detect_format(file)
     if kind is None:
         what = "the format cannot be recognised by the content."
         raise ConfigurationError([Fault(str(file), "", what, f"Give --from with one of: {', '.join(FORMATS)}.")])
     return kind
 
 
-def _require_apart(drafts: list[Draft]) -> None:
+def _require_distinct_names(drafts: list[Draft]) -> None:
     names = [draft.name for draft in drafts]
     for draft in drafts:
         if names.count(draft.name) > 1:
@@ -90,7 +90,7 @@ def _write(folder: Path, texts: list[tuple[str, str]], *, force: bool) -> None:
         click.echo(f"{place}: written.", err=True)
 
 
-def _described(drafts: list[Draft], texts: list[tuple[str, str]]) -> list[dict[str, object]]:
+def _describe(drafts: list[Draft], texts: list[tuple[str, str]]) -> list[dict[str, object]]:
     return [
         {
             "profile": name,

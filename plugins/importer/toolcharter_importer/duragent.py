@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolcharter_importer import duragent_hooks, patterns
-from toolcharter_importer.draft import Draft, Installed, as_name, named
+from toolcharter_importer.draft import Draft, Installed, profile_name, to_name
 from toolcharter_importer.source import Source
 
 API: Final = "duragent/v1alpha1"
-UNSPOKEN: Final = "Duragent has no such key in this file, or a profile has no equal for it."
+UNREAD_REASON: Final = "Duragent has no such key in this file, or a profile has no equal for it."
 _MODES: Final = ("dangerous", "ask", "restrict")
 _HOST: Final = "a profile does not set models and prompts; they belong to the agent's host."
 _BUILT_IN: Final[dict[str, dict[str, Any]]] = {
@@ -33,28 +33,30 @@ _OF_HOST: Final = {
 }
 
 
-def read_policy(file: Path, there: Installed, name: str | None) -> Draft:
+def read_policy(file: Path, installed: Installed, name: str | None) -> Draft:
     """Import one `policy.yaml`: a profile with rules and without tools, for other profiles to extend."""
     source = Source(file)
-    draft = Draft(source, there, name or as_name(file.stem))
+    draft = Draft(source, installed, name or to_name(file.stem))
     if not _take_policy(draft, source):
-        source.narrow(
+        source.note_narrower(
             why="without `mode`, Duragent uses `dangerous`, a profile `policy`; write `mode: dangerous` to keep it."
         )
     _finish_rules(draft, source.texts("allow"))
     return draft
 
 
-def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
+def read_agent(file: Path, installed: Installed, name: str | None) -> Draft:
     """Import `agent.yaml` with the policies of its workspace, of its folder and of its user."""
     source = Source(file)
-    draft = Draft(source, there, name or named(source, "metadata", "name", default=file.absolute().parent.name))
+    draft = Draft(
+        source, installed, name or profile_name(source, "metadata", "name", default=file.absolute().parent.name)
+    )
     _require_kind(source, "Agent")
     _take_metadata(draft, source)
     source.mapping("spec")
     for key, why in _OF_HOST.items():
-        if source.at("spec", key) is not None:
-            source.leave("spec", key, why=why)
+        if source.value_at("spec", key) is not None:
+            source.leave_out("spec", key, why=why)
     _take_memory(draft, source)
     for number, _ in enumerate(source.items("spec", "tools")):
         _take_tool(draft, source, number, file.parent)
@@ -70,17 +72,17 @@ def _take_metadata(draft: Draft, source: Source) -> None:
     if description := source.text("metadata", "description").strip():
         draft.keys["description"] = description
     for key in ("version", "labels"):
-        if source.at("metadata", key) is not None:
-            source.leave("metadata", key, why="a profile has only a name and a description.")
+        if source.value_at("metadata", key) is not None:
+            source.leave_out("metadata", key, why="a profile has only a name and a description.")
 
 
 def _take_memory(draft: Draft, source: Source) -> None:
-    if source.at("spec", "memory") is None:
+    if source.value_at("spec", "memory") is None:
         return
     source.mapping("spec", "memory")
-    draft.tool("memory", {}, "spec", "memory")
-    if source.at("spec", "memory", "backend") is not None:
-        source.leave("spec", "memory", "backend", why="memories are records of the profile's `store`.")
+    draft.add_tool("memory", {}, "spec", "memory")
+    if source.value_at("spec", "memory", "backend") is not None:
+        source.leave_out("spec", "memory", "backend", why="memories are records of the profile's `store`.")
 
 
 def _take_session(draft: Draft, source: Source) -> None:
@@ -91,9 +93,11 @@ def _take_session(draft: Draft, source: Source) -> None:
     if cut in {"head", "tail", "both"}:
         draft.keys.setdefault("limits", {})["truncate"] = cut
     elif cut:
-        source.leave(*context, "tool_result_truncation", why="only `head`, `tail` and `both` are known.")
-    if source.at(*context, "max_tool_result_tokens") is not None:
-        source.leave(*context, "max_tool_result_tokens", why="`limits.max_output_chars` counts characters, not tokens.")
+        source.leave_out(*context, "tool_result_truncation", why="only `head`, `tail` and `both` are known.")
+    if source.value_at(*context, "max_tool_result_tokens") is not None:
+        source.leave_out(
+            *context, "max_tool_result_tokens", why="`limits.max_output_chars` counts characters, not tokens."
+        )
 
 
 def _take_tool(draft: Draft, source: Source, number: int, folder: Path) -> None:
@@ -101,21 +105,23 @@ def _take_tool(draft: Draft, source: Source, number: int, folder: Path) -> None:
     source.mapping(*path)
     kind, name = source.text(*path, "type"), source.text(*path, "name")
     if kind == "builtin" and name in _BUILT_IN:
-        if draft.tool(name, dict(_BUILT_IN[name]), *path):
+        if draft.add_tool(name, dict(_BUILT_IN[name]), *path):
             _narrow_built_in(draft, name, *path)
     elif kind == "cli" and name:
         _take_cli(draft, source, number, folder)
     elif kind == "mcp":
-        source.leave(
+        source.leave_out(
             *path, why="list the server in `extensions.mcp_bridge.servers`; Duragent has no format for servers yet."
         )
     else:
-        source.leave(*path, why="Duragent has no such tool.")
+        source.leave_out(*path, why="Duragent has no such tool.")
 
 
 def _narrow_built_in(draft: Draft, name: str, *path: str | int) -> None:
     if name == "schedule":
-        draft.source.narrow(*path, why="jobs can only send messages; `allow_tasks: true` also lets them start agents.")
+        draft.source.note_narrower(
+            *path, why="jobs can only send messages; `allow_tasks: true` also lets them start agents."
+        )
     if name == "reload_tools":
         draft.keys.setdefault("extensions", {}).setdefault("cli_tools", {})["extend"] = True
 
@@ -123,12 +129,12 @@ def _narrow_built_in(draft: Draft, name: str, *path: str | int) -> None:
 def _take_cli(draft: Draft, source: Source, number: int, folder: Path) -> None:
     path = ("spec", "tools", number)
     name, command = source.text(*path, "name"), source.text(*path, "command")
-    if as_name(name) != name:
-        source.leave(*path, why="the name of a tool may only have letters, digits, `_` and `-`, at most 64.")
+    if to_name(name) != name:
+        source.leave_out(*path, why="the name of a tool may only have letters, digits, `_` and `-`, at most 64.")
         return
     program = folder / command
     if not command or not program.is_file():
-        source.leave(*path, why="the command does not exist beside the agent's file.")
+        source.leave_out(*path, why="the command does not exist beside the agent's file.")
         return
     tool: dict[str, Any] = {"command": os.path.abspath(program)}  # noqa: PTH100 - as it is written, links and all
     if description := source.text(*path, "description"):
@@ -137,14 +143,14 @@ def _take_cli(draft: Draft, source: Source, number: int, folder: Path) -> None:
         if (folder / readme).is_file():
             tool["readme"] = os.path.abspath(folder / readme)  # noqa: PTH100 - as above
         else:
-            source.leave(*path, "readme", why="the file does not exist beside the agent's file.")
-    draft.declare(name, tool, *path)
+            source.leave_out(*path, "readme", why="the file does not exist beside the agent's file.")
+    draft.declare_tool(name, tool, *path)
 
 
 def _take_found_tools(draft: Draft, folder: Path) -> None:
     """Import `tools/NAME/run` beside the agent: Duragent discovers these tools without a setting."""
     tools = folder / "tools"
-    if tools.is_dir() and "cli_tools" in draft.there.extensions:
+    if tools.is_dir() and "cli_tools" in draft.installed.extensions:
         found = draft.keys.setdefault("extensions", {}).setdefault("cli_tools", {})
         found |= {"extend": True, "agent_folders": [str(tools.absolute())]}
 
@@ -156,13 +162,13 @@ def _take_tiers(draft: Draft, folder: Path) -> None:
         tier = Source(file)
         has_mode = _take_policy(draft, tier) or has_mode
         allowed += tier.texts("allow")
-        draft.notes += tier.finish(UNSPOKEN)
+        draft.notes += tier.finish(UNREAD_REASON)
     if not has_mode:
         why = (
             "no policy of this agent has a `mode`: Duragent uses `dangerous` then, but a profile uses `policy`; write "
             "`mode: dangerous` to keep it."
         )
-        draft.source.narrow(why=why)
+        draft.source.note_narrower(why=why)
     _finish_rules(draft, allowed)
 
 
@@ -179,7 +185,7 @@ def _require_kind(source: Source, kind: str) -> None:
     source.mapping()
     for key, wanted in (("apiVersion", API), ("kind", kind)):
         if source.text(key, default=wanted) != wanted:
-            raise source.fault(key, what=f"{wanted!r} is expected here.", fix="Nothing was imported.")
+            raise source.make_fault(key, what=f"{wanted!r} is expected here.", fix="Nothing was imported.")
 
 
 def _take_policy(draft: Draft, source: Source) -> bool:
@@ -187,14 +193,14 @@ def _take_policy(draft: Draft, source: Source) -> bool:
     _require_kind(source, "Policy")
     mode = source.text("mode")
     if mode and mode not in _MODES:
-        raise source.fault(
+        raise source.make_fault(
             "mode", what=f"there are {', '.join(_MODES)}.", fix="Correct the file; nothing was imported."
         )
     if mode:
         draft.keys["mode"] = mode
     denied = source.texts("deny")
-    draft.add("deny", [rule for pattern in denied for rule in patterns.forbidding(pattern)])
-    draft.add("deny", [rule for pattern in denied for rule in patterns.on_lines(pattern)])
+    draft.append_missing("deny", [rule for pattern in denied for rule in patterns.deny_rules(pattern)])
+    draft.append_missing("deny", [rule for pattern in denied for rule in patterns.line_rules(pattern)])
     for number, pattern in enumerate(source.texts("allow")):
         _take_allow(draft, source, number, pattern)
     _take_notify(draft, source)
@@ -202,15 +208,15 @@ def _take_policy(draft: Draft, source: Source) -> bool:
 
 
 def _take_allow(draft: Draft, source: Source, number: int, pattern: str) -> None:
-    rules = patterns.permitting(pattern)
-    draft.add("allow", rules)
+    rules = patterns.allow_rules(pattern)
+    draft.append_missing("allow", rules)
     if not rules:
-        source.leave("allow", number, why="no tool of a profile can have a name that it matches.")
+        source.leave_out("allow", number, why="no tool of a profile can have a name that it matches.")
     elif patterns.permits_spawning(pattern):
         why = "programs that `background_process` spawns need `bash:` rules, as command lines do."
-        source.narrow("allow", number, why=why)
+        source.note_narrower("allow", number, why=why)
     elif not (pattern.endswith("*") and rules == [pattern]):
-        source.narrow(
+        source.note_narrower(
             "allow", number, why="in Duragent it matches any part of the text, but a rule must match the whole text."
         )
 
@@ -219,13 +225,13 @@ def _take_notify(draft: Draft, source: Source) -> None:
     source.mapping("notify")
     if not source.flag("notify", "enabled", default=False):
         for key in ("patterns", "deliveries"):
-            if source.at("notify", key):
-                source.leave("notify", key, why="notifications are not enabled.")
+            if source.value_at("notify", key):
+                source.leave_out("notify", key, why="notifications are not enabled.")
             source.items("notify", key)
         return
-    found = [rule for pattern in source.texts("notify", "patterns") or ["*"] for rule in patterns.forbidding(pattern)]
+    found = [rule for pattern in source.texts("notify", "patterns") or ["*"] for rule in patterns.deny_rules(pattern)]
     deliveries = source.items("notify", "deliveries")
-    draft.add("notify", [{"match": found}] if not deliveries else [])
+    draft.append_missing("notify", [{"match": found}] if not deliveries else [])
     for number, _ in enumerate(deliveries):
         _take_delivery(draft, source, number, found)
 
@@ -235,13 +241,13 @@ def _take_delivery(draft: Draft, source: Source, number: int, found: list[Any]) 
     source.mapping(*path)
     kind, url = source.text(*path, "type"), source.text(*path, "url")
     if kind == "log":
-        draft.add("notify", [{"match": found}])
-    elif kind == "webhook" and "webhook" not in draft.there.extensions:
-        source.leave(*path, why="the plugin toolcharter-webhook is not installed.")
+        draft.append_missing("notify", [{"match": found}])
+    elif kind == "webhook" and "webhook" not in draft.installed.extensions:
+        source.leave_out(*path, why="the plugin toolcharter-webhook is not installed.")
     elif kind == "webhook" and url.startswith(("http://", "https://")):
-        draft.add("notify", [{"match": found, "deliver": "webhook", "url": url}])
+        draft.append_missing("notify", [{"match": found, "deliver": "webhook", "url": url}])
     else:
-        source.leave(*path, why="only `log`, and `webhook` with an http or https URL, are known.")
+        source.leave_out(*path, why="only `log`, and `webhook` with an http or https URL, are known.")
 
 
 def _finish_rules(draft: Draft, patterns_of_allow: list[str]) -> None:
@@ -249,7 +255,7 @@ def _finish_rules(draft: Draft, patterns_of_allow: list[str]) -> None:
     mode = draft.keys.get("mode")
     if mode in {"ask", "restrict"} and not any(map(patterns.permits_spawning, patterns_of_allow)):
         # A `bash:` rule also covers spawned programs here. In Duragent they are calls of another tool.
-        draft.add("ask" if mode == "ask" else "deny", [f"{patterns.BACKGROUND}:spawn"])
+        draft.append_missing("ask" if mode == "ask" else "deny", [f"{patterns.BACKGROUND}:spawn"])
     _require_names(draft)
 
 
@@ -258,6 +264,6 @@ def _require_names(draft: Draft) -> None:
     declared = draft.keys.get("extensions", {}).get("cli_tools", {}).get("tools", {})
     rules = [rule for key in ("deny", "ask", "allow") for rule in draft.keys.get(key, ()) if isinstance(rule, str)]
     rules += duragent_hooks.rules_of(draft)
-    known = {one.lower() for one in (*draft.there.tools, *declared)}
+    known = {one.lower() for one in (*draft.installed.tools, *declared)}
     named = dict.fromkeys(map(patterns.literal_name, rules))
-    draft.add("missing_ok", [name for name in named if name is not None and name.lower() not in known])
+    draft.append_missing("missing_ok", [name for name in named if name is not None and name.lower() not in known])

@@ -82,19 +82,19 @@ def _take_before(draft: Draft, source: Source, *path: str | int) -> str:
     args = source.texts(*path, "match_args")
     prior, arg = source.text(*path, "prior"), source.text(*path, "match_arg")
     if kind not in _DOES_NOTHING_WITHOUT:
-        raise source.fault(
+        raise source.make_fault(
             *path, "type", what="only depends_on and skip_duplicate are known.", fix="Nothing was imported."
         )
     if (kind == "depends_on" and not prior) or (kind == "skip_duplicate" and not args):
-        source.lack(*path, why=f"without `{_DOES_NOTHING_WITHOUT[kind]}` it does nothing in Duragent.")
+        source.note_missing(*path, why=f"without `{_DOES_NOTHING_WITHOUT[kind]}` it does nothing in Duragent.")
     elif _matches(draft, source, pattern, *path, "match"):
         guard: dict[str, Any] = {"match": pattern}
         if kind == "depends_on":
-            guard |= {"needs": _needed(source, prior, *path, "prior")} | ({"args": [arg]} if arg else {})
-            source.narrow(*path, why=_PRIOR)
+            guard |= {"needs": _reachable_prior(source, prior, *path, "prior")} | ({"args": [arg]} if arg else {})
+            source.note_narrower(*path, why=_PRIOR)
         else:
             guard["args"] = args
-            source.lack(*path, why=_AGAIN)
+            source.note_missing(*path, why=_AGAIN)
         _add(draft, kind, iter([guard]))
     return pattern
 
@@ -105,16 +105,16 @@ def _take_after(draft: Draft, source: Source, *path: str | int) -> str:
     pattern, message = source.text(*path, "match"), source.text(*path, "message")
     unless = source.mapping(*path, "unless")
     for key in unless:
-        source.carry(*path, "unless", key)
-    if _names(pattern) and _matches(draft, source, pattern, *path, "match"):
+        source.mark_imported(*path, "unless", key)
+    if _names_tools(pattern) and _matches(draft, source, pattern, *path, "match"):
         when = {key: {"not": {"const": value}} for key, value in unless.items()}
         _add(
             draft,
             "after_call",
             iter([{"match": {"rule": pattern, "when": when} if when else pattern, "message": message}]),
         )
-    elif not _names(pattern):
-        source.lack(*path, "match", why="in a profile, a message needs the name of a tool.")
+    elif not _names_tools(pattern):
+        source.note_missing(*path, "match", why="in a profile, a message needs the name of a tool.")
     return pattern
 
 
@@ -124,34 +124,34 @@ def _matches(draft: Draft, source: Source, pattern: str, *path: str | int) -> bo
     Raises:
         ConfigurationError: The pattern does not name a single tool, so that its guard would be lost.
     """
-    if not _names(pattern):
-        raise source.fault(
+    if not _names_tools(pattern):
+        raise source.make_fault(
             *path, what="in a profile, a guard needs the name of a tool.", fix="Write a guard for each tool."
         )
     tool, _, action = pattern.partition(":")
     programs = draft.keys.get("extensions", {}).get("cli_tools", {})
     if tool not in {*draft.keys.get("tools", {}), *programs.get("tools", {})} and not programs.get("extend"):
-        source.lack(*path, why="the agent has no tool of this name.")
+        source.note_missing(*path, why="the agent has no tool of this name.")
     elif bool(action) == (tool in _WITH_ACTIONS):
         return True
     else:
-        source.lack(*path, why="in Duragent, no call of the tool matches it.")
+        source.note_missing(*path, why="in Duragent, no call of the tool matches it.")
     return False
 
 
-def _needed(source: Source, prior: str, *path: str | int) -> str:
+def _reachable_prior(source: Source, prior: str, *path: str | int) -> str:
     """Return *prior* if a call in Duragent can match it.
 
     Raises:
         ConfigurationError: No call can. Duragent's guard then refuses each call, but the profile's guard would not.
     """
     tool, _, action = prior.partition(":")
-    if not _names(prior) or bool(action) != (tool in _WITH_ACTIONS):
+    if not _names_tools(prior) or bool(action) != (tool in _WITH_ACTIONS):
         what = "no call in Duragent can match it, so the guard refuses each call."
-        raise source.fault(*path, what=what, fix="Write TOOL:ACTION, or TOOL for a tool without actions.")
+        raise source.make_fault(*path, what=what, fix="Write TOOL:ACTION, or TOOL for a tool without actions.")
     return prior
 
 
-def _names(pattern: str) -> bool:
+def _names_tools(pattern: str) -> bool:
     found = _PATTERN.fullmatch(pattern)
     return found is not None and found[1] not in _NO_TOOLS

@@ -10,18 +10,18 @@ from toolcharter_importer.source import Source
 
 Reader = Callable[[Path, Installed, str | None], Draft]
 FORMATS: Final[dict[str, tuple[Reader, str]]] = {
-    "duragent-policy": (duragent.read_policy, duragent.UNSPOKEN),
-    "duragent-agent": (duragent.read_agent, duragent.UNSPOKEN),
-    "hdn-tools": (hdn.read_bootstrap, hdn.UNSPOKEN),
-    "linggen-agent": (linggen.read_agent, linggen.UNSPOKEN),
-    "llm-agent": (llm_agent.read_profile, llm_agent.UNSPOKEN),
-    "goclaw": (goclaw.read_config, goclaw.UNSPOKEN),
-    "goclaw-tools": (goclaw_parts.read_custom_tools, goclaw.UNSPOKEN),
+    "duragent-policy": (duragent.read_policy, duragent.UNREAD_REASON),
+    "duragent-agent": (duragent.read_agent, duragent.UNREAD_REASON),
+    "hdn-tools": (hdn.read_bootstrap, hdn.UNREAD_REASON),
+    "linggen-agent": (linggen.read_agent, linggen.UNREAD_REASON),
+    "llm-agent": (llm_agent.read_profile, llm_agent.UNREAD_REASON),
+    "goclaw": (goclaw.read_config, goclaw.UNREAD_REASON),
+    "goclaw-tools": (goclaw_parts.read_custom_tools, goclaw.UNREAD_REASON),
 }
 """For each format, its reader, and the reason to report for keys that the reader ignores."""
 
 
-def format_of(file: Path) -> str | None:
+def detect_format(file: Path) -> str | None:
     """Detect the format of *file* by its content; return None if that is ambiguous or unknown.
 
     Raises:
@@ -54,13 +54,13 @@ def _of_mapping(file: Path, value: dict[str, Any]) -> str | None:
     return "duragent-policy" if file.name in {"policy.yaml", "policy.local.yaml"} else None
 
 
-def imported(file: Path, kind: str, there: Installed, name: str | None) -> Draft:
+def import_file(file: Path, kind: str, installed: Installed, name: str | None) -> Draft:
     """Import *file*; return the draft with notes about everything that the profile does not express.
 
     Raises:
         ConfigurationError: The file cannot be read, or its profile would permit something that the file denies.
     """
     read, unspoken = FORMATS[kind]
-    draft = read(file, there, name)
+    draft = read(file, installed, name)
     draft.notes = [*draft.source.finish(unspoken), *draft.notes]
     return draft

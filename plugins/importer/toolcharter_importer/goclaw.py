@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolcharter_importer import goclaw_parts as parts
-from toolcharter_importer.draft import Draft, Installed, as_name
+from toolcharter_importer.draft import Draft, Installed, to_name
 from toolcharter_importer.source import Source
 
-UNSPOKEN: Final = "GoClaw has no such key, or a profile has no equal for it."
+UNREAD_REASON: Final = "GoClaw has no such key, or a profile has no equal for it."
 _TOOLSETS: Final = ("full", "coding", "messaging", "minimal")
 _BASE: Final = "base"
 _NATIVE: Final[dict[str, tuple[str, dict[str, Any]]]] = {
@@ -80,12 +80,12 @@ _LEFT: Final = {
 }
 
 
-def read_config(file: Path, there: Installed, name: str | None) -> Draft:
+def read_config(file: Path, installed: Installed, name: str | None) -> Draft:
     """Import a configuration into one profile: `availability` distinguishes its agents and providers."""
     source = Source(file)
     source.mapping()
-    draft = Draft(source, there, name or as_name(file.stem))
-    _leave_others(source)
+    draft = Draft(source, installed, name or to_name(file.stem))
+    _leave_out_others(source)
     source.mapping("tools")
     draft.keys["tools"] = {}
     _take_native(draft)
@@ -98,24 +98,24 @@ def read_config(file: Path, there: Installed, name: str | None) -> Draft:
     return draft
 
 
-def _leave_others(source: Source) -> None:
+def _leave_out_others(source: Source) -> None:
     for key, why in _LEFT.items():
-        if source.at(key) is not None:
-            source.leave(key, why=why)
+        if source.value_at(key) is not None:
+            source.leave_out(key, why=why)
     source.mapping("agents")
     for key in source.mapping("agents", "defaults"):
         if key not in {"memory", "subagents"}:
             why = "a profile does not set models, workspaces and contexts; it names a `runner` for programs."
-            source.leave("agents", "defaults", key, why=why)
+            source.leave_out("agents", "defaults", key, why=why)
 
 
 def _take_native(draft: Draft) -> None:
     """List every tool that GoClaw registers and that is installed here; the pipeline decides who sees it."""
     tools = draft.keys["tools"]
     for name, policy in _NATIVE.values():
-        if name in draft.there.tools:
+        if name in draft.installed.tools:
             tools[name] = dict(policy)
-    if draft.source.flag("tools", "browser", "enabled", default=False) and "browser" in draft.there.tools:
+    if draft.source.flag("tools", "browser", "enabled", default=False) and "browser" in draft.installed.tools:
         tools["browser"] = {}
 
 
@@ -135,19 +135,19 @@ def _take_subagents(draft: Draft, source: Source) -> None:
     for name in ("sessions_spawn", "spawn", "subagents"):
         if limits and name in draft.keys["tools"]:
             draft.keys["tools"][name] = dict(limits)
-    if source.at(*path, "model") is not None:
-        source.leave(*path, "model", why="the tools that start subagents have `model` in their policies.")
+    if source.value_at(*path, "model") is not None:
+        source.leave_out(*path, "model", why="the tools that start subagents have `model` in their policies.")
 
 
 def _take_pipeline(draft: Draft, source: Source) -> None:
-    entries = list(_level(draft, source, {}, "tools"))
+    entries = list(_level_entries(draft, source, {}, "tools"))
     for agent in source.mapping("agents", "list"):
         _leave_agent(draft, source, agent)
-        entries += _level(draft, source, {"agent": agent}, "agents", "list", agent, "tools")
+        entries += _level_entries(draft, source, {"agent": agent}, "agents", "list", agent, "tools")
     depth = source.number("agents", "defaults", "subagents", "maxSpawnDepth", default=1) or 1
     entries.append({"for": {"depth": ">=1"}, "deny": ["toolset:subagent-deny"]})
     entries.append({"for": {"depth": f">={depth}"}, "deny": ["toolset:leaf-deny"]})
-    draft.add("availability", entries)
+    draft.append_missing("availability", entries)
     if draft.keys["tools"].get("web", {}).get("allowed_actions") == []:
         del draft.keys["tools"]["web"]
 
@@ -155,56 +155,56 @@ def _take_pipeline(draft: Draft, source: Source) -> None:
 def _leave_agent(draft: Draft, source: Source, agent: str) -> None:
     for key in source.mapping("agents", "list", agent):
         path = ("agents", "list", agent, key)
-        if key == "skills" and "skills" in draft.there.extensions:
+        if key == "skills" and "skills" in draft.installed.extensions:
             of_agents = draft.keys.setdefault("extensions", {}).setdefault("skills", {}).setdefault("agents", {})
             of_agents[agent] = source.texts(*path)
         elif key != "tools":
-            source.leave(*path, why="a profile only sets which tools an agent gets.")
+            source.leave_out(*path, why="a profile only sets which tools an agent gets.")
 
 
-def _level(draft: Draft, source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
+def _level_entries(draft: Draft, source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
     """Yield the entries of one level of the pipeline: for all callers, for an agent, for a provider, or for both."""
     source.mapping(*path)
     if any("*" in name for name in who.values()):
-        raise source.fault(
+        raise source.make_fault(
             *path, what="a name contains a star.", fix="In a profile it would match any text. Nothing was imported."
         )
-    yield from _profile(source, who, *path)
+    yield from _profile_entries(source, who, *path)
     for key, item in (("allow", "tools"), ("deny", "deny"), ("alsoAllow", "also_allow")):
         names = _names(draft, source, item, *path, key)
-        if item == "also_allow" and names and source.at("tools", "deny"):
-            source.narrow(*path, key, why="in a profile it cannot undo a deny.")
+        if item == "also_allow" and names and source.value_at("tools", "deny"):
+            source.note_narrower(*path, key, why="in a profile it cannot undo a deny.")
         if source.items(*path, key):
-            yield {**_for(who), item: names}
+            yield {**_for_condition(who), item: names}
     for provider in source.mapping(*path, "byProvider"):
-        yield from _level(draft, source, {**who, "provider": provider}, *path, "byProvider", provider)
+        yield from _level_entries(draft, source, {**who, "provider": provider}, *path, "byProvider", provider)
 
 
-def _profile(source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
+def _profile_entries(source: Source, who: dict[str, str], *path: str | int) -> Iterator[dict[str, Any]]:
     name = source.text(*path, "profile")
     if not name:
         return
     if name not in _TOOLSETS:
         fix = f"There are {', '.join(_TOOLSETS)}; GoClaw treats any other name as `full`. Nothing was imported."
-        raise source.fault(*path, "profile", what="there is no such profile.", fix=fix)
+        raise source.make_fault(*path, "profile", what="there is no such profile.", fix=fix)
     if "agent" in who:
-        source.narrow(
+        source.note_narrower(
             *path, "profile", why="GoClaw ignores the profile of an agent, but in a profile it narrows the tools."
         )
-    entry = {**_for(who), "tools": [f"toolset:{name}"]}
+    entry = {**_for_condition(who), "tools": [f"toolset:{name}"]}
     if not who:
         yield {"name": _BASE, **entry}
-    elif "agent" not in who and source.at("tools", "profile"):
-        yield {**_for(who), "replaces": _BASE, "tools": [f"toolset:{name}"]}
+    elif "agent" not in who and source.value_at("tools", "profile"):
+        yield {**_for_condition(who), "replaces": _BASE, "tools": [f"toolset:{name}"]}
     else:
         yield entry
 
 
-def _for(who: dict[str, str]) -> dict[str, Any]:
-    return {"for": {fact: _any_case(name) for fact, name in who.items()}} if who else {}
+def _for_condition(who: dict[str, str]) -> dict[str, Any]:
+    return {"for": {fact: _with_lower_case(name) for fact, name in who.items()}} if who else {}
 
 
-def _any_case(name: str) -> str | list[str]:
+def _with_lower_case(name: str) -> str | list[str]:
     """A name in lower case as well: GoClaw converts agents' names to lower case, but profiles are case-sensitive."""
     return name if name == name.lower() else [name, name.lower()]
 
@@ -216,20 +216,20 @@ def _names(draft: Draft, source: Source, item: str, *path: str | int) -> list[st
     """
     found: list[str] = []
     for number, written in enumerate(source.texts(*path)):
-        known = _known(draft, written)
+        known = _installed_name(draft, written)
         if known is not None:
-            found += _of_web(draft, source, item, *path, number) if written in _WEB else [known]
+            found += _translate_web(draft, source, item, *path, number) if written in _WEB else [known]
         elif item == "deny":
             found += _in_servers(written)
-            source.narrow(
+            source.note_narrower(
                 *path, number, why="no installed tool has this name; servers' tools that end with it are denied."
             )
         else:
-            source.leave(*path, number, why="no installed plugin provides a tool or group of this name.")
+            source.leave_out(*path, number, why="no installed plugin provides a tool or group of this name.")
     return list(dict.fromkeys(found))
 
 
-def _of_web(draft: Draft, source: Source, item: str, *path: str | int) -> list[str]:
+def _translate_web(draft: Draft, source: Source, item: str, *path: str | int) -> list[str]:
     """Translate `web_search` and `web_fetch`: here, they are actions of one tool, with one policy for all callers."""
     action = _WEB[source.text(*path)]
     named = {*source.texts(*path[:-1]), "group:web" if item == "deny" else ""}
@@ -238,19 +238,21 @@ def _of_web(draft: Draft, source: Source, item: str, *path: str | int) -> list[s
     kept = {action} if item != "deny" else {*_WEB.values()} - {action}
     if not both:
         web["allowed_actions"] = [one for one in web.get("allowed_actions", _WEB.values()) if one in kept]
-        source.narrow(*path, why="searching and fetching are one tool, `web`, with the same actions for all callers.")
+        source.note_narrower(
+            *path, why="searching and fetching are one tool, `web`, with the same actions for all callers."
+        )
     return ["web"] if both or item != "deny" else []
 
 
-def _known(draft: Draft, written: str) -> str | None:
+def _installed_name(draft: Draft, written: str) -> str | None:
     group = written.removeprefix("group:")
     if group != written:
-        servers = draft.source.at("tools", "mcp_servers") or {}
+        servers = draft.source.value_at("tools", "mcp_servers") or {}
         return written if group in _GROUPS or group.removeprefix("mcp:") in servers else None
     name = _NATIVE.get(written, (written, {}))[0]
-    return name if name in draft.there.tools else None
+    return name if name in draft.installed.tools else None
 
 
 def _in_servers(written: str) -> list[str]:
-    name = as_name(written.rpartition("__")[2].removeprefix("group:"))
+    name = to_name(written.rpartition("__")[2].removeprefix("group:"))
     return [f"mcp__*{name}"]

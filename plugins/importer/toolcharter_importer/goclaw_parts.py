@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from toolcharter_importer.draft import Draft, Installed, as_name
+from toolcharter_importer.draft import Draft, Installed, to_name
 from toolcharter_importer.source import Source
 
 DENIED_LINES: Final = (
@@ -42,45 +42,51 @@ def take_approval(draft: Draft, source: Source) -> None:
     Raises:
         ConfigurationError: A word is unknown. GoClaw would take it for "allowed".
     """
-    draft.add("deny", [_on_line(pattern) for pattern in DENIED_LINES])
+    draft.append_missing("deny", [_line_rule(pattern) for pattern in DENIED_LINES])
     path = ("tools", "execApproval")
     source.mapping(*path)
     security = _word(source, _SECURITY, "full", *path, "security")
     ask = _word(source, _ASK, "off", *path, "ask")
-    listed = [rule for number, _ in enumerate(source.items(*path, "allowlist")) for rule in _listed(source, number)]
-    draft.add("allow", ["mcp:*"])
+    listed = [
+        rule for number, _ in enumerate(source.items(*path, "allowlist")) for rule in _allowlist_rules(source, number)
+    ]
+    draft.append_missing("allow", ["mcp:*"])
     if security == "deny":
-        draft.add("deny", ["bash"])
+        draft.append_missing("deny", ["bash"])
     elif ask == "always":
-        draft.add("ask", ["bash"])
+        draft.append_missing("ask", ["bash"])
     elif security == "full" and ask == "off":
-        draft.add("allow", ["bash:*"])
+        draft.append_missing("allow", ["bash:*"])
     else:
-        draft.add("allow", listed)
+        draft.append_missing("allow", listed)
     if security != "deny" and ask == "on-miss":
         draft.keys["mode"] = "ask"
-        draft.add("allow", ["*"])
-        source.narrow(*path, "ask", why="programs that GoClaw considers safe need `bash:` rules as well.")
+        draft.append_missing("allow", ["*"])
+        source.note_narrower(*path, "ask", why="programs that GoClaw considers safe need `bash:` rules as well.")
 
 
-def _on_line(pattern: str) -> dict[str, Any]:
+def _line_rule(pattern: str) -> dict[str, Any]:
     return {"rule": "bash", "when": {"command": {"type": "string", "pattern": pattern}}}
 
 
 def _word(source: Source, words: tuple[str, ...], default: str, *path: str | int) -> str:
     written = source.text(*path) or default
     if written not in words:
-        raise source.fault(*path, what=f"there are {', '.join(words)}.", fix="Correct the file; nothing was imported.")
+        raise source.make_fault(
+            *path, what=f"there are {', '.join(words)}.", fix="Correct the file; nothing was imported."
+        )
     return written
 
 
-def _listed(source: Source, number: int) -> list[str]:
+def _allowlist_rules(source: Source, number: int) -> list[str]:
     path = ("tools", "execApproval", "allowlist", number)
     written = source.text(*path)
     if re.search(r"[?\[\]\\]", written) or not written.strip():
-        source.leave(*path, why="only `*` is special in a rule.")
+        source.leave_out(*path, why="only `*` is special in a rule.")
         return []
-    source.narrow(*path, why="in GoClaw it applies to the first program of a line, but a rule applies to each command.")
+    source.note_narrower(
+        *path, why="in GoClaw it applies to the first program of a line, but a rule applies to each command."
+    )
     return [f"bash:{written}"] if " " in written or "*" in written else [f"bash:{written}", f"bash:{written} *"]
 
 
@@ -89,10 +95,10 @@ def take_servers(draft: Draft, source: Source) -> None:
     for name in source.mapping("tools", "mcp_servers"):
         path = ("tools", "mcp_servers", name)
         source.mapping(*path)
-        if "mcp_bridge" not in draft.there.extensions:
-            source.leave(*path, why="the plugin toolcharter-mcp-bridge is not installed.")
+        if "mcp_bridge" not in draft.installed.extensions:
+            source.leave_out(*path, why="the plugin toolcharter-mcp-bridge is not installed.")
         elif not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]{0,30}", name):
-            source.leave(*path, why="the name of a server may only have letters, digits and `-`, at most 31.")
+            source.leave_out(*path, why="the name of a server may only have letters, digits and `-`, at most 31.")
         else:
             bridge = draft.keys.setdefault("extensions", {}).setdefault("mcp_bridge", {})
             bridge.setdefault("servers", {})[name] = _server(source, *path)
@@ -111,9 +117,9 @@ def _server(source: Source, *path: str | int) -> dict[str, Any]:
         found["timeout_s"] = seconds
     for key in ("env", "headers"):
         if source.mapping(*path, key):
-            source.leave(*path, key, why=_CONCEALED)
-    if source.at(*path, "tool_prefix") is not None:
-        source.leave(*path, "tool_prefix", why="a server's tools are named `mcp__SERVER__TOOL`.")
+            source.leave_out(*path, key, why=_CONCEALED)
+    if source.value_at(*path, "tool_prefix") is not None:
+        source.leave_out(*path, "tool_prefix", why="a server's tools are named `mcp__SERVER__TOOL`.")
     return found
 
 
@@ -122,12 +128,12 @@ def take_limits(draft: Draft, source: Source) -> None:
     if (calls := source.number("tools", "rate_limit_per_hour")) > 0:
         draft.keys.setdefault("limits", {})["calls_per_hour"] = calls
     if not source.flag("tools", "scrub_credentials", default=True):
-        source.narrow("tools", "scrub_credentials", why="results are always scrubbed.")
+        source.note_narrower("tools", "scrub_credentials", why="results are always scrubbed.")
     _take_pages(draft, source)
     source.mapping("tools", "browser")
     for key in ("headless", "remote_url"):
-        if source.at("tools", "browser", key) is not None:
-            source.leave("tools", "browser", key, why="the tool `browser` starts the system's Chromium.")
+        if source.value_at("tools", "browser", key) is not None:
+            source.leave_out("tools", "browser", key, why="the tool `browser` starts the system's Chromium.")
     _take_search(draft, source)
 
 
@@ -142,7 +148,7 @@ def _take_pages(draft: Draft, source: Source) -> None:
     if policy == "allowlist":
         web["allowed_domains"] = [_host(domain) for domain in allowed]
     elif allowed:
-        source.leave(*path, "allowed_domains", why="the policy is `allow_all`, which ignores the list.")
+        source.leave_out(*path, "allowed_domains", why="the policy is `allow_all`, which ignores the list.")
     if blocked:
         web["denied_domains"] = [_host(domain) for domain in blocked]
 
@@ -168,17 +174,17 @@ def _take_search(draft: Draft, source: Source) -> None:
 
 def _searches(source: Source, *path: str | int, default: bool) -> bool:
     source.mapping(*path)
-    if source.at(*path, "api_key") is not None:
-        source.leave(*path, "api_key", why="the key is read from BRAVE_API_KEY in the gate's environment.")
-    if source.at(*path, "max_results") is not None:
-        source.leave(*path, "max_results", why="each call sets the number of results.")
+    if source.value_at(*path, "api_key") is not None:
+        source.leave_out(*path, "api_key", why="the key is read from BRAVE_API_KEY in the gate's environment.")
+    if source.value_at(*path, "max_results") is not None:
+        source.leave_out(*path, "max_results", why="each call sets the number of results.")
     return source.flag(*path, "enabled", default=default)
 
 
-def read_custom_tools(file: Path, there: Installed, name: str | None) -> Draft:
+def read_custom_tools(file: Path, installed: Installed, name: str | None) -> Draft:
     """Import a file of custom tools: one tool, or a list of tools."""
     source = Source(file)
-    draft = Draft(source, there, name or as_name(file.stem))
+    draft = Draft(source, installed, name or to_name(file.stem))
     if isinstance(source.value, dict):
         source.mapping()
         _take_custom(draft, source)
@@ -190,33 +196,33 @@ def read_custom_tools(file: Path, there: Installed, name: str | None) -> Draft:
 
 def _take_custom(draft: Draft, source: Source, *path: str | int) -> None:
     name, words = source.text(*path, "name"), _words(source.text(*path, "command"))
-    why = _why_not(source, *path)
+    why = _why_not_declared(source, *path)
     if why or words is None:
         why = why or "its command needs a shell, but tools are started without one."
         for left in [path] if path else [(key,) for key in source.mapping()]:
-            source.leave(*left, why=f"the tool is left out: {why}")
+            source.leave_out(*left, why=f"the tool is left out: {why}")
         return
     tool: dict[str, Any] = {"command": words[0], "args": words[1:], "parameters": _arguments(source, *path)}
     if description := source.text(*path, "description"):
         tool["description"] = description
     tool["timeout_s"] = source.number(*path, "timeout_seconds") or 60
     for key in ("env", "working_dir"):
-        if source.at(*path, key) is not None:
-            source.leave(*path, key, why=_CONCEALED if key == "env" else "programs always run in the workspace.")
-    if draft.declare(name, tool, *path):
-        draft.add("allow", [f"cli:{name}"])
-        source.narrow(
+        if source.value_at(*path, key) is not None:
+            source.leave_out(*path, key, why=_CONCEALED if key == "env" else "programs always run in the workspace.")
+    if draft.declare_tool(name, tool, *path):
+        draft.append_missing("allow", [f"cli:{name}"])
+        source.note_narrower(
             *path, "command", why="it can only read the workspace and has no network; add `capabilities` for more."
         )
 
 
-def _why_not(source: Source, *path: str | int) -> str:
+def _why_not_declared(source: Source, *path: str | int) -> str:
     """The reason why a profile cannot declare a tool; empty if it can."""
     name, command = source.text(*path, "name"), source.text(*path, "command")
     declared = source.mapping(*path, "parameters", "properties")
     reasons = {
         "it is switched off.": not source.flag(*path, "enabled", default=True),
-        "the name of a tool may only have letters, digits, `_` and `-`, at most 64.": as_name(name) != name,
+        "the name of a tool may only have letters, digits, `_` and `-`, at most 64.": to_name(name) != name,
         "it belongs to a single agent; write it into that agent's profile.": bool(source.text(*path, "agent_id")),
         "GoClaw refuses its command.": any(re.search(pattern, command) for pattern in DENIED_LINES),
         "an argument of its command is not declared.": bool({*_PLACEHOLDER.findall(command)} - declared.keys()),
@@ -245,13 +251,13 @@ def _arguments(source: Source, *path: str | int) -> dict[str, Any]:
         at = (*path, "parameters", "properties", name)
         source.mapping(*at)
         if name not in used:
-            source.leave(*at, why="no word of the command uses it.")
+            source.leave_out(*at, why="no word of the command uses it.")
             continue
         kind = source.text(*at, "type", default="string")
         found[name] = {"type": kind if kind in _TYPES else "string", "required": name in required}
         if description := source.text(*at, "description"):
             found[name]["description"] = description
-        if (values := source.at(*at, "enum")) is not None:
+        if (values := source.value_at(*at, "enum")) is not None:
             found[name]["enum"] = values
-            source.carry(*at, "enum")
+            source.mark_imported(*at, "enum")
     return found

@@ -25,24 +25,24 @@ _ESCAPE: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|(\r\n|[\s
 _ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _NO_TEXT: Final = frozenset("\n\r\u2028\u2029")
 """Line ends. After a backslash, they continue the string on the next line and are not part of it."""
-_DEEPEST: Final = 100
+_MAX_DEPTH: Final = 100
 Keys = tuple[str | int, ...]
 
 
-def read(text: str, file: str) -> tuple[Any, dict[Keys, str]]:
+def parse(text: str, file: str) -> tuple[Any, dict[Keys, str]]:
     """Parse *text*; return its value, and the place of each nested value as `FILE:LINE:COLUMN`.
 
     Raises:
         ConfigurationError: *text* is not JSON5, is nested more than 100 deep, or has a name twice in one object.
     """
-    reader = _Reader(text, file)
+    reader = _Parser(text, file)
     value = reader.value((), 0)
     if reader.at < len(text):
         reader.fail("nothing more is expected here.")
     return value, reader.places
 
 
-class _Reader:
+class _Parser:
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.places: dict[Keys, str] = {}
@@ -50,20 +50,20 @@ class _Reader:
         self._lines = [found.end() for found in re.finditer("\n", text)]
         """The offset of each line, except the first."""
         self.at = 0
-        self._skip()
+        self._skip_space()
 
     def fail(self, what: str) -> NoReturn:
         raise ConfigurationError([Fault(self._place(), "", what, "Correct the file; nothing was imported.")])
 
     def value(self, path: Keys, depth: int) -> Any:
-        if depth > _DEEPEST:
-            self.fail(f"it is nested more than {_DEEPEST} deep.")
+        if depth > _MAX_DEPTH:
+            self.fail(f"it is nested more than {_MAX_DEPTH} deep.")
         self.places[path] = self._place()
         sign = self.text[self.at : self.at + 1]
         found = (
             self._object(path, depth) if sign == "{" else self._array(path, depth) if sign == "[" else self._leaf(sign)
         )
-        self._skip()
+        self._skip_space()
         return found
 
     def _leaf(self, sign: str) -> Any:
@@ -71,7 +71,7 @@ class _Reader:
             return self._string(sign)
         if number := _NUMBER.match(self.text, self.at):
             self.at = number.end()
-            return _number(number)
+            return _parse_number(number)
         name = _NAME.match(self.text, self.at)
         if name is None or name[0] not in _WORDS:
             self.fail("a value of JSON5 is expected here.")
@@ -98,10 +98,10 @@ class _Reader:
 
     def _list(self, end: str, read: Callable[[], None]) -> None:
         self.at += 1
-        self._skip()
-        while not self._took(end):
+        self._skip_space()
+        while not self._accept(end):
             read()
-            if not self._took(","):
+            if not self._accept(","):
                 self._expect(end)
                 return
 
@@ -113,7 +113,7 @@ class _Reader:
             name, self.at = found[0], found.end()
         else:
             self.fail("the name of a member is expected here.")
-        self._skip()
+        self._skip_space()
         return name
 
     def _string(self, quote: str) -> str:
@@ -122,21 +122,21 @@ class _Reader:
             self.fail("the text does not end on its line.")
         self.at = found.end()
         # Two escapes may be the surrogates of one character; a lone surrogate is replaced.
-        halves = _ESCAPE.sub(_unescaped, found[1]).encode("utf-16-le", "surrogatepass")
+        halves = _ESCAPE.sub(_unescape, found[1]).encode("utf-16-le", "surrogatepass")
         return halves.decode("utf-16-le", "replace")
 
-    def _took(self, sign: str) -> bool:
+    def _accept(self, sign: str) -> bool:
         if self.text[self.at : self.at + 1] != sign:
             return False
         self.at += 1
-        self._skip()
+        self._skip_space()
         return True
 
     def _expect(self, sign: str) -> None:
-        if not self._took(sign):
+        if not self._accept(sign):
             self.fail(f"{sign!r} is expected here.")
 
-    def _skip(self) -> None:
+    def _skip_space(self) -> None:
         if found := _SPACE.match(self.text, self.at):
             self.at = found.end()
 
@@ -146,7 +146,7 @@ class _Reader:
         return f"{self._file}:{line + 1}:{self.at - begin + 1}"
 
 
-def _number(found: re.Match[str]) -> int | float:
+def _parse_number(found: re.Match[str]) -> int | float:
     sign, hexadecimal, word, decimal = found.groups()
     factor = -1 if sign == "-" else 1
     if hexadecimal:
@@ -156,7 +156,7 @@ def _number(found: re.Match[str]) -> int | float:
     return factor * (int(decimal) if decimal.isdecimal() else float(decimal))
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     code, sign = found[1] or found[2], found[3]
     if code:
         return chr(int(code, 16))

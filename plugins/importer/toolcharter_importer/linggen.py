@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from toolcharter_importer.draft import Draft, Installed, named
+from toolcharter_importer.draft import Draft, Installed, profile_name
 from toolcharter_importer.source import Note, Source
 
-UNSPOKEN: Final = "linggen has no such key, or a profile has no equal for it."
+UNREAD_REASON: Final = "linggen has no such key, or a profile has no equal for it."
 _HOST: Final = "a profile does not set models and prompts; they belong to the agent's host."
 _OF_HOST: Final = {
     "aliases": "a profile has one name.",
@@ -38,29 +38,29 @@ _WRITING: Final = frozenset({"write_file", "edit_file"})
 _GLOB: Final = re.compile(r"[A-Za-z0-9_./*-]*\*[A-Za-z0-9_./*-]*")
 
 
-def read_agent(file: Path, there: Installed, name: str | None) -> Draft:
+def read_agent(file: Path, installed: Installed, name: str | None) -> Draft:
     """Import one agent."""
     source = Source(file)
     source.mapping()
-    draft = Draft(source, there, name or named(source, "name", default=file.stem))
+    draft = Draft(source, installed, name or profile_name(source, "name", default=file.stem))
     if description := source.text("description").strip():
         draft.keys["description"] = description
     for key, why in _OF_HOST.items():
-        if source.at(key) is not None:
-            source.leave(key, why=why)
+        if source.value_at(key) is not None:
+            source.leave_out(key, why=why)
     grants, targets = _policy(source)
     writable = _writable(source)
     for number, tool in enumerate(source.texts("tools")):
         for one in _ALL if tool == "*" else (tool,):
             _take_tool(draft, one, grants, targets, writable, "tools", number)
         if tool == "*":
-            source.narrow(
+            source.note_narrower(
                 "tools",
                 number,
                 why="in linggen it also includes all tools of skills; the profile lists only linggen's own tools.",
             )
     if "Finalize" in grants:
-        draft.tool("finalize_task", {}, "policy")
+        draft.add_tool("finalize_task", {}, "policy")
     if source.body:
         draft.notes.append(Note(source.place(), "", "left out", f"the text is a prompt: {_HOST}"))
     return draft
@@ -71,14 +71,14 @@ def _policy(source: Source) -> tuple[set[str], list[str]]:
 
     `policy` is a list of permissions, or a mapping with `allow` and `delegate_targets`.
     """
-    is_list = isinstance(source.at("policy"), list)
+    is_list = isinstance(source.value_at("policy"), list)
     path = ("policy",) if is_list else ("policy", "allow")
     if not is_list:
         source.mapping("policy")
     grants = set[str]()
     for number, written in enumerate(source.texts(*path)):
         if written.lower() not in _GRANTS:
-            raise source.fault(
+            raise source.make_fault(
                 *path, number, what="only Patch, Finalize and Delegate are known.", fix="Nothing was imported."
             )
         grants.add(_GRANTS[written.lower()])
@@ -92,7 +92,7 @@ def _writable(source: Source) -> list[str] | None:
     found = []
     for number, glob in enumerate(globs):
         if not _GLOB.fullmatch(glob) or ".." in glob or glob.startswith("/"):
-            source.leave(
+            source.leave_out(
                 "work_globs",
                 number,
                 why="`writable` would read it differently; write the globs that you mean into `writable`.",
@@ -100,7 +100,7 @@ def _writable(source: Source) -> list[str] | None:
             continue
         found.append("**" if glob == "**/*" else glob)
         if re.search(r"(?<!\*)\*(?!\*)", glob.replace("**/*", "")) and "/" in glob:
-            source.narrow(
+            source.note_narrower(
                 "work_globs",
                 number,
                 why="in linggen a star also matches folders, but in `writable` only a part of one name.",
@@ -114,18 +114,22 @@ def _take_tool(
     source, ours = draft.source, _TOOLS.get(tool, "")
     policy: dict[str, Any] = dict(draft.keys.get("tools", {}).get(ours, {}))
     if not ours:
-        source.leave(*path, why="it is a tool of linggen or of a skill; you can write a plugin for it.")
+        source.leave_out(*path, why="it is a tool of linggen or of a skill; you can write a plugin for it.")
     elif ours in _WRITING and "Patch" not in grants:
-        source.leave(*path, why="the `policy` has no `Patch`; without it, an agent may not write.")
+        source.leave_out(*path, why="the `policy` has no `Patch`; without it, an agent may not write.")
     elif ours == "delegate_to_agent" and "Delegate" not in grants:
-        source.leave(*path, why="the `policy` has no `Delegate`.")
+        source.leave_out(*path, why="the `policy` has no `Delegate`.")
     elif ours in _WRITING:
-        draft.tool(ours, {} if writable is None else {"writable": writable}, *path)
+        draft.add_tool(ours, {} if writable is None else {"writable": writable}, *path)
     elif ours == "web":
         action = "fetch" if tool == "WebFetch" else "search"
-        draft.tool(ours, {"allowed_actions": sorted({*policy.get("allowed_actions", ()), action})}, *path)
+        draft.add_tool(ours, {"allowed_actions": sorted({*policy.get("allowed_actions", ()), action})}, *path)
     elif ours == "delegate_to_agent":
-        if draft.tool(ours, {"targets": targets}, *path):
-            source.narrow(*path, why="a person is asked before an agent starts, and that agent cannot start others.")
-    elif draft.tool(ours, {}, *path) and ours == "bash":
-        source.narrow(*path, why="linggen runs 35 programs, some of them interpreters; here each needs a `bash:` rule.")
+        if draft.add_tool(ours, {"targets": targets}, *path):
+            source.note_narrower(
+                *path, why="a person is asked before an agent starts, and that agent cannot start others."
+            )
+    elif draft.add_tool(ours, {}, *path) and ours == "bash":
+        source.note_narrower(
+            *path, why="linggen runs 35 programs, some of them interpreters; here each needs a `bash:` rule."
+        )

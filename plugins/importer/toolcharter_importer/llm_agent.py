@@ -6,10 +6,10 @@ Source: amcaughan/llm_agent, src/agent/tools/README.md, git.py and config/profil
 from pathlib import Path
 from typing import Any, Final
 
-from toolcharter_importer.draft import Draft, Installed, named
+from toolcharter_importer.draft import Draft, Installed, profile_name
 from toolcharter_importer.source import Source
 
-UNSPOKEN: Final = "llm_agent has no such key, or a profile has no equal for it."
+UNREAD_REASON: Final = "llm_agent has no such key, or a profile has no equal for it."
 _NAMES: Final = {"git": "git", "list_dir": "list_files", "read_file": "read_file"}
 _HOST: Final = "a profile does not set models and prompts; they belong to the agent's host."
 _LEFT: Final = {
@@ -30,16 +30,16 @@ _ACTIONS: Final = {
 }  # fmt: skip
 
 
-def read_profile(file: Path, there: Installed, name: str | None) -> Draft:
+def read_profile(file: Path, installed: Installed, name: str | None) -> Draft:
     """Import one profile of llm_agent."""
     source = Source(file)
     source.mapping()
-    draft = Draft(source, there, name or named(source, "name", default=file.stem))
+    draft = Draft(source, installed, name or profile_name(source, "name", default=file.stem))
     if description := source.text("description").strip():
         draft.keys["description"] = description
     for key, why in _LEFT.items():
-        if source.at(key) is not None:
-            source.leave(key, why=why)
+        if source.value_at(key) is not None:
+            source.leave_out(key, why=why)
     for tool in source.mapping("tools"):
         _take_tool(draft, source, tool)
     return draft
@@ -49,27 +49,27 @@ def _take_tool(draft: Draft, source: Source, tool: str) -> None:
     path = ("tools", tool)
     source.mapping(*path)
     if tool not in _NAMES:
-        source.leave(*path, why="llm_agent has git, list_dir and read_file; write a plugin for another tool.")
+        source.leave_out(*path, why="llm_agent has git, list_dir and read_file; write a plugin for another tool.")
         return
     policy = _git_policy(source, *path) if tool == "git" else {}
-    if draft.tool(_NAMES[tool], policy, *path) and tool != "git":
-        source.narrow(*path, why="in llm_agent it takes any path, but here only paths in the workspace.")
+    if draft.add_tool(_NAMES[tool], policy, *path) and tool != "git":
+        source.note_narrower(*path, why="in llm_agent it takes any path, but here only paths in the workspace.")
 
 
 def _git_policy(source: Source, *path: str | int) -> dict[str, Any]:
     policy: dict[str, Any] = {}
-    if source.at(*path, "allowed_actions") is not None:
+    if source.value_at(*path, "allowed_actions") is not None:
         policy["allowed_actions"] = _actions(source, *path, "allowed_actions")
-    if (prefix := source.at(*path, "managed_branch_prefix")) is not None:
+    if (prefix := source.value_at(*path, "managed_branch_prefix")) is not None:
         policy["managed_branch_prefix"] = source.text(*path, "managed_branch_prefix") if prefix else ""
     for key, least in _NUMBERS.items():
-        if source.at(*path, key) is not None:
+        if source.value_at(*path, key) is not None:
             _take_number(policy, source, least, *path, key)
     for key in _FLAGS:
-        if source.at(*path, key) is not None:
+        if source.value_at(*path, key) is not None:
             policy[key] = source.flag(*path, key, default=False)
     if policy.get("allow_push"):
-        source.narrow(
+        source.note_narrower(
             *path, "allow_push", why="llm_agent pushes to any remote; here, list the remotes in `allowed_remotes`."
         )
     return policy
@@ -80,7 +80,7 @@ def _actions(source: Source, *path: str | int) -> list[str]:
     for number, written in enumerate(source.texts(*path)):
         action = _ACTIONS.get(written.strip().lower())
         if action is None:
-            source.leave(*path, number, why="the tool `git` has no such action.")
+            source.leave_out(*path, number, why="the tool `git` has no such action.")
         elif action not in found:
             found.append(action)
     return found
@@ -88,13 +88,13 @@ def _actions(source: Source, *path: str | int) -> list[str]:
 
 def _take_number(policy: dict[str, Any], source: Source, least: int, *path: str | int) -> None:
     """Import a number. llm_agent also accepts numbers written as text."""
-    written = source.at(*path)
+    written = source.value_at(*path)
     value = int(written) if isinstance(written, str) and written.strip().isdecimal() else source.number(*path)
     if value < least:
-        raise source.fault(
+        raise source.make_fault(
             *path, what=f"at least {least} is expected here.", fix="Correct the file; nothing was imported."
         )
     policy[str(path[-1])] = min(value, _MOST_CONTEXT) if path[-1] == "context_lines" else value
-    source.carry(*path)
+    source.mark_imported(*path)
     if policy[str(path[-1])] != value:
-        source.narrow(*path, why=f"the maximum is {_MOST_CONTEXT}.")
+        source.note_narrower(*path, why=f"the maximum is {_MOST_CONTEXT}.")

@@ -34,7 +34,7 @@ def matches(pattern: str, text: str) -> bool:
     return True
 
 
-def parted(pattern: str) -> tuple[tuple[str, ...], str]:
+def split_types(pattern: str) -> tuple[tuple[str, ...], str]:
     """Split *pattern* into the types of tools that it applies to, and its glob."""
     kind, colon, rest = pattern.partition(":")
     if not colon:
@@ -42,22 +42,22 @@ def parted(pattern: str) -> tuple[tuple[str, ...], str]:
     return tuple(one for one in TYPES if kind == "*" or matches(kind, one)), rest
 
 
-def forbidding(pattern: str) -> list[Any]:
+def deny_rules(pattern: str) -> list[Any]:
     """Return rules for `deny`, `ask` or `notify` that match everything that *pattern* matches."""
-    return list(dict.fromkeys(_forbidding(pattern)))
+    return list(dict.fromkeys(_deny_rules(pattern)))
 
 
-def on_lines(pattern: str) -> list[dict[str, Any]]:
+def line_rules(pattern: str) -> list[dict[str, Any]]:
     """Return the `deny` rule for matches of *pattern* in a whole command line as written, across several commands."""
-    types, rest = parted(pattern)
+    types, rest = split_types(pattern)
     if "bash" not in types or not rest.strip("*"):
         return []
     return [{"rule": "bash", "when": {"command": {"type": "string", "pattern": regex(rest)}}}]
 
 
-def _forbidding(pattern: str) -> Iterator[str]:
-    types, rest = parted(pattern)
-    glob = _anywhere(rest)
+def _deny_rules(pattern: str) -> Iterator[str]:
+    types, rest = split_types(pattern)
+    glob = _match_anywhere(rest)
     if types == TYPES and not _PARENTHESIS.search(rest):
         yield f"*:{glob}"
         return
@@ -72,10 +72,10 @@ def _forbidding(pattern: str) -> Iterator[str]:
         )
 
 
-def permitting(pattern: str) -> list[str]:
+def allow_rules(pattern: str) -> list[str]:
     """Return `allow` rules that cover nothing that *pattern* does not match."""
-    types, rest = parted(pattern)
-    glob = _escaped(rest)
+    types, rest = split_types(pattern)
+    glob = _escape(rest)
     is_text = bool(glob) and glob == glob.strip()  # no command begins or ends with a blank
     found = [f"{kind}:{glob}" for kind in types if is_text and (kind == "bash" or not _NO_NAME.search(rest))]
     if "builtin" in types:
@@ -89,7 +89,7 @@ def permitting(pattern: str) -> list[str]:
 
 def permits_spawning(pattern: str) -> bool:
     """Return whether *pattern* permits starting any command in the background."""
-    types, rest = parted(pattern)
+    types, rest = split_types(pattern)
     return "builtin" in types and matches(rest, f"{BACKGROUND}:spawn")
 
 
@@ -113,10 +113,10 @@ def regex(glob: str) -> str:
     return r"[\s\S]*".join(_SPECIAL.sub(r"\\\g<0>", part) for part in glob.split("*") if part) or r"[\s\S]*"
 
 
-def _anywhere(glob: str) -> str:
-    return re.sub(r"\*+", "*", f"*{_escaped(glob)}*")
+def _match_anywhere(glob: str) -> str:
+    return re.sub(r"\*+", "*", f"*{_escape(glob)}*")
 
 
-def _escaped(glob: str) -> str:
+def _escape(glob: str) -> str:
     """Escape backslashes, which are special here; in Duragent only a star is special."""
     return glob.replace("\\", "\\\\")

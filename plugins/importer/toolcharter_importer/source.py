@@ -62,35 +62,35 @@ class Source:
         """The text below the front matter."""
         self._places: Callable[..., object]
         self.value: Any
-        text = _json5_of(self.file)
+        text = _json5_text(self.file)
         if text is not None:
-            self.value, places = json5.read(text, str(file))
+            self.value, places = json5.parse(text, str(file))
             self._places = lambda *path: places[path]
         else:
             read = read_settings(file, _Raw, least="{}", front_matter=self.file.suffix == ".md")
             self.value, self.body, self._places = read.values.value, read.body, read.places.value_of
         self.notes: list[Note] = []
-        self._settled: set[Keys] = set()
+        self._handled: set[Keys] = set()
         self._opened: set[Keys] = set()
 
     def place(self, *path: str | int) -> str:
         """Return the place of the value at *path* as `FILE:LINE:COLUMN`."""
         return str(self._places(*path)) if path else f"{self.file}:1:1"
 
-    def carry(self, *path: str | int) -> None:
+    def mark_imported(self, *path: str | int) -> None:
         """Record that the profile expresses the whole value at *path*."""
-        self._settled.add(path)
+        self._handled.add(path)
 
-    def leave(self, *path: str | int, why: str) -> None:
+    def leave_out(self, *path: str | int, why: str) -> None:
         """Record that the profile expresses nothing of the value at *path*."""
-        self._settled.add(path)
+        self._handled.add(path)
         self._note("left out", path, why)
 
-    def lack(self, *path: str | int, why: str) -> None:
+    def note_missing(self, *path: str | int, why: str) -> None:
         """Record that the profile does not express the value at *path*; its keys are still checked one by one."""
         self._note("left out", path, why)
 
-    def narrow(self, *path: str | int, why: str) -> None:
+    def note_narrower(self, *path: str | int, why: str) -> None:
         """Record that the profile permits less than the value at *path*."""
         self._note("narrower", path, why)
 
@@ -100,11 +100,11 @@ class Source:
         if note not in self.notes:
             self.notes.append(note)
 
-    def fault(self, *path: str | int, what: str, fix: str = "") -> ConfigurationError:
+    def make_fault(self, *path: str | int, what: str, fix: str = "") -> ConfigurationError:
         """Return a fault that stops the import: a profile without the value would permit more than the source."""
         return ConfigurationError([Fault(self.place(*path), ".".join(map(str, path)), what, fix)])
 
-    def at(self, *path: str | int) -> Any:
+    def value_at(self, *path: str | int) -> Any:
         """Return the value at *path*; None if there is none."""
         value = self.value
         for key in path:
@@ -120,7 +120,7 @@ class Source:
         Raises:
             ConfigurationError: The value is not a mapping.
         """
-        return self._of(dict, "a mapping", path, {}, self._opened)
+        return self._typed_value(dict, "a mapping", path, {}, self._opened)
 
     def items(self, *path: str | int) -> list[Any]:
         """Return the list at *path*, empty if there is none. Its items are then checked one by one.
@@ -128,7 +128,7 @@ class Source:
         Raises:
             ConfigurationError: The value is not a list.
         """
-        return self._of(list, "a list", path, [], self._opened)
+        return self._typed_value(list, "a list", path, [], self._opened)
 
     def texts(self, *path: str | int) -> list[str]:
         """Return the texts of the list at *path*, empty if there is none.
@@ -144,7 +144,7 @@ class Source:
         Raises:
             ConfigurationError: The value is not a text.
         """
-        return self._of(str, "text", path, default, self._settled)
+        return self._typed_value(str, "text", path, default, self._handled)
 
     def flag(self, *path: str | int, default: bool) -> bool:
         """Return the truth value at *path*, or *default*.
@@ -152,7 +152,7 @@ class Source:
         Raises:
             ConfigurationError: The value is not true or false.
         """
-        return self._of(bool, "true or false", path, default, self._settled)
+        return self._typed_value(bool, "true or false", path, default, self._handled)
 
     def number(self, *path: str | int, default: int = 0) -> int:
         """Return the whole number at *path*, or *default*.
@@ -160,35 +160,37 @@ class Source:
         Raises:
             ConfigurationError: The value is not a whole number.
         """
-        return self._of(int, "a whole number", path, default, self._settled)
+        return self._typed_value(int, "a whole number", path, default, self._handled)
 
-    def _of(self, kind: type[V], words: str, path: Keys, default: V, spoken: set[Keys]) -> V:
-        spoken.add(path)
-        value = self.at(*path)
+    def _typed_value(self, kind: type[V], words: str, path: Keys, default: V, seen: set[Keys]) -> V:
+        seen.add(path)
+        value = self.value_at(*path)
         if value is None:
             return default
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.fault(*path, what=f"{words} is expected here.", fix="Correct the file; nothing was imported.")
+            raise self.make_fault(
+                *path, what=f"{words} is expected here.", fix="Correct the file; nothing was imported."
+            )
         return value
 
     def finish(self, why: str) -> tuple[Note, ...]:
         """Return all notes in the order of the file. Values that were not imported are left out because of *why*."""
-        for path in self._unspoken((), self.value):
-            self.leave(*path, why=why)
-        return tuple(sorted(self.notes, key=lambda note: _order(note.place)))
+        for path in self._unread_paths((), self.value):
+            self.leave_out(*path, why=why)
+        return tuple(sorted(self.notes, key=lambda note: _position(note.place)))
 
-    def _unspoken(self, path: Keys, value: Any) -> Iterator[Keys]:
-        if path in self._settled:
+    def _unread_paths(self, path: Keys, value: Any) -> Iterator[Keys]:
+        if path in self._handled:
             return
         if path not in self._opened:
             yield path
             return
         keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
         for key in keys:
-            yield from self._unspoken((*path, key), value[key])
+            yield from self._unread_paths((*path, key), value[key])
 
 
-def _json5_of(file: Path) -> str | None:
+def _json5_text(file: Path) -> str | None:
     """The text of *file* if its name says that it is JSON or JSON5.
 
     None for other files, and for unreadable and too large files, whose faults the YAML reader reports. The YAML reader
@@ -204,6 +206,6 @@ def _json5_of(file: Path) -> str | None:
     return text if len(content) <= _MAX_BYTES else None
 
 
-def _order(place: str) -> tuple[str, int, int]:
+def _position(place: str) -> tuple[str, int, int]:
     file, line, column = place.rsplit(":", 2)
     return file, int(line), int(column)

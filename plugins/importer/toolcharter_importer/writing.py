@@ -32,11 +32,11 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def written(draft: Draft) -> str:
+def profile_text(draft: Draft) -> str:
     """Return the profile of *draft* as YAML, after comments with its notes."""
     said = [f"# {_one_line(note)}" for note in draft.notes]
     head = [f"# Imported from {draft.source.file.name} by `toolcharter import`.", *said]
-    return "\n".join(head) + f"\n{_dumped(draft.whole())}"
+    return "\n".join(head) + f"\n{_dumped(draft.ordered_keys())}"
 
 
 def _dumped(keys: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ def _one_line(note: Note) -> str:
     return " ".join(f"{line}:{column}: {note.key or 'the file'}: {note.kind}: {note.why}".split())
 
 
-def require_sound(drafts: Sequence[Draft]) -> None:
+def check_drafts(drafts: Sequence[Draft]) -> None:
     """Build each profile, without its MCP servers: they are untrusted programs, and would be started.
 
     Raises:
@@ -59,12 +59,12 @@ def require_sound(drafts: Sequence[Draft]) -> None:
     with tempfile.TemporaryDirectory(prefix="toolcharter-import-") as folder:
         for draft in drafts:
             file = Path(folder, f"{draft.name}.yaml")
-            file.write_text(_dumped(_with_servers_off(draft.whole())), encoding="utf-8")
+            file.write_text(_dumped(_without_servers(draft.ordered_keys())), encoding="utf-8")
             with build_tools(file, workspace=folder, events=lambda _event: None):
                 pass
 
 
-def _with_servers_off(keys: dict[str, Any]) -> dict[str, Any]:
+def _without_servers(keys: dict[str, Any]) -> dict[str, Any]:
     extensions = keys.get("extensions", {})
     bridge = extensions.get("mcp_bridge", {})
     servers = {name: {**server, "enabled": False} for name, server in bridge.get("servers", {}).items()}

@@ -22,10 +22,10 @@ from toolcharter.gate.build.plan import Plan
 from toolcharter.loader import interpreter, scan
 from toolcharter.profile import read
 from toolcharter_importer import patterns
-from toolcharter_importer.draft import Installed, installed
-from toolcharter_importer.formats import FORMATS, format_of, imported
+from toolcharter_importer.draft import Installed, find_installed
+from toolcharter_importer.formats import FORMATS, detect_format, import_file
 from toolcharter_importer.source import Source
-from toolcharter_importer.writing import written
+from toolcharter_importer.writing import profile_text
 from toolcharter_mcp_bridge.bridge import Bridge
 
 DATA = Path("tests/data/import").absolute()
@@ -71,7 +71,7 @@ THERE = Installed(
     ),
     frozenset({"cli_tools", "mcp_bridge", "skills", "webhook"}),
 )
-ALL_THERE = installed()
+ALL_THERE = find_installed()
 Opened = Callable[[Path, str], Toolbox]
 SOURCES = {
     "duragent-policy": DATA / ".duragent" / "policy.yaml",
@@ -120,8 +120,8 @@ def run(*words: str) -> Any:
 @pytest.mark.parametrize("kind", FORMATS)
 def test_format_is_known_and_becomes_this_profile(kind: str) -> None:
     """Letter by letter; `TOOLCHARTER_GOLDEN=1` writes them anew."""
-    assert format_of(SOURCES[kind]) == kind
-    text = written(imported(SOURCES[kind], kind, THERE, None)).replace(str(DATA), "@DATA@")
+    assert detect_format(SOURCES[kind]) == kind
+    text = profile_text(import_file(SOURCES[kind], kind, THERE, None)).replace(str(DATA), "@DATA@")
     golden = GOLDEN / f"{kind}.yaml"
     if os.environ.get("TOOLCHARTER_GOLDEN"):
         golden.write_text(text)
@@ -140,9 +140,9 @@ def test_imported_profiles_pass_the_check(tmp_path: Path) -> None:
 def test_every_key_is_carried_or_told() -> None:
     """A key that nobody knows, wherever it stands, is named with its place, and its value is not."""
     for kind, file in SOURCES.items():
-        notes = imported(file, kind, THERE, None).notes
+        notes = import_file(file, kind, THERE, None).notes
         assert all(re.fullmatch(r".+:\d+:\d+", note.place) and note.why.endswith(".") for note in notes)
-    notes = imported(SOURCES["duragent-agent"], "duragent-agent", THERE, None).notes
+    notes = import_file(SOURCES["duragent-agent"], "duragent-agent", THERE, None).notes
     assert {"extra", "spec.tools.2.timeout", "spec.soul", "metadata.version"} <= {note.key for note in notes}
 
 
@@ -169,12 +169,14 @@ def test_unknown_key_anywhere_is_told(kind: str, tmp_path: Path) -> None:
         file = tmp_path / SOURCES[kind].name
         file.write_text(f"{fence}{json.dumps(changed)}\n{fence}")
         try:
-            draft = imported(file, kind, THERE, None)
+            draft = import_file(file, kind, THERE, None)
         except ConfigurationError:
             continue  # a provider or an agent of this name has no text for its tools
         told = [note.key for note in draft.notes if note.kind == "left out"]
         whole = ".".join(map(str, (*path, "zz_unknown")))
-        assert any(whole == key or whole.startswith(f"{key}.") for key in told) or "zz_unknown" in written(draft), whole
+        assert any(whole == key or whole.startswith(f"{key}.") for key in told) or "zz_unknown" in profile_text(
+            draft
+        ), whole
         assert "sesame" not in "".join(note.why for note in draft.notes)
 
 
@@ -231,7 +233,7 @@ ec',], é$_: '\\ud83d\\uDE00\\/\\n\\x01'},
 
     assert (five.value, more.value) == (plain, [1, -0.5, 1.0, 200.0, float("-inf"), "it's", True, None])
     assert five.place("tools", "deny", 0) == f"{tmp_path / 'five.json'}:4:29"
-    drafts = [imported(tmp_path / name, "goclaw", THERE, "p").whole() for name in ("five.json", "plain.json")]
+    drafts = [import_file(tmp_path / name, "goclaw", THERE, "p").ordered_keys() for name in ("five.json", "plain.json")]
     assert drafts[0] == drafts[1]
 
 
@@ -241,7 +243,10 @@ def test_hooks_hold_in_a_session(tmp_path: Path) -> None:
     head = "apiVersion: duragent/v1alpha1\nkind: Agent\nmetadata: {name: a}\n"
     (tmp_path / "agent.yaml").write_text(f"{head}spec: {{tools: [{tools}]}}\n")
     (tmp_path / "policy.yaml").write_text("mode: dangerous\n")
-    profile = {**imported(tmp_path / "agent.yaml", "duragent-agent", ALL_THERE, None).whole(), "runner": "host"}
+    profile = {
+        **import_file(tmp_path / "agent.yaml", "duragent-agent", ALL_THERE, None).ordered_keys(),
+        "runner": "host",
+    }
     (tmp_path / "p.yaml").write_text(json.dumps(profile))
     with build_tools(tmp_path / "p.yaml", workspace=tmp_path, events=lambda _: None) as toolbox:
         spawned = toolbox.call("background_process", {"action": "spawn", "command": "sleep 9"})
@@ -376,12 +381,12 @@ def test_policy_never_becomes_wider(tmp_path: Path, opened: Opened, policy: dict
     """Whatever Duragent denies or asks about does not run here without a person, in every mode and for every type."""
     file = tmp_path / "policy.yaml"
     file.write_text(json.dumps(policy))
-    draft = imported(file, "duragent-policy", ALL_THERE, None)
+    draft = import_file(file, "duragent-policy", ALL_THERE, None)
     draft.keys["tools"] = TOOLS
     profile = tmp_path / "p.yaml"
     profile.write_text(SMALL)
     opened(profile, "duragent").close()
-    profile.write_text(written(draft))
+    profile.write_text(profile_text(draft))
     with opened(profile, "duragent") as box:
         for tool, args, kind, invocation in CALLS:
             if duragent(policy, kind, invocation) != "allow":
@@ -467,8 +472,8 @@ def test_pipeline_never_becomes_wider(tmp_path: Path, opened: Opened, config: di
     file = tmp_path / "config.json"
     file.write_text(json.dumps(config))
     profile = tmp_path / "p.yaml"
-    draft = imported(file, "goclaw", ALL_THERE, None)
-    profile.write_text(written(draft))
+    draft = import_file(file, "goclaw", ALL_THERE, None)
+    profile.write_text(profile_text(draft))
     web = draft.keys["tools"].get("web", {"allowed_actions": []})
     actions = web.get("allowed_actions", ["search", "fetch"])
     with opened(profile, "goclaw") as box:
@@ -505,7 +510,7 @@ def test_command_lines_of_goclaw(
     """What its approval allows, asks about and denies; what its patterns refuse is refused whatever is approved."""
     (tmp_path / "config.json").write_text(json.dumps({"tools": {"execApproval": approval}, "agents": {}}))
     profile = tmp_path / "p.yaml"
-    profile.write_text(written(imported(tmp_path / "config.json", "goclaw", ALL_THERE, None)))
+    profile.write_text(profile_text(import_file(tmp_path / "config.json", "goclaw", ALL_THERE, None)))
     with opened(profile, "goclaw") as box:
         assert box.decide("bash", {"command": line}).outcome == outcome
 
@@ -520,7 +525,7 @@ def test_numbers_of_subagents_and_switches_are_carried(tmp_path: Path) -> None:
         "tools": {"web": {"duckduckgo": {"enabled": False}}},
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
-    keys = imported(tmp_path / "config.json", "goclaw", THERE, None).keys
+    keys = import_file(tmp_path / "config.json", "goclaw", THERE, None).keys
     assert keys["tools"]["spawn"] == {"max_concurrent": 2, "max_depth": 3}
     assert "memory_search" not in keys["tools"]
     assert keys["tools"]["web"] == {"allowed_actions": ["fetch"]}
@@ -531,7 +536,7 @@ def test_numbers_of_subagents_and_switches_are_carried(tmp_path: Path) -> None:
 
 def test_tiers_are_united_and_the_last_mode_counts() -> None:
     """Workspace, agent, user: as in Duragent, a deny of none is lost."""
-    keys = imported(SOURCES["duragent-agent"], "duragent-agent", THERE, None).keys
+    keys = import_file(SOURCES["duragent-agent"], "duragent-agent", THERE, None).keys
     assert keys["mode"] == "ask"
     assert {"*:*sudo*", "bash:*rm -rf /*"} <= {rule for rule in keys["deny"] if isinstance(rule, str)}
     assert "bash:make test" in keys["allow"]
