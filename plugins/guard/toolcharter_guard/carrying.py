@@ -19,12 +19,12 @@ CARRYING = (
 )
 _FOLDERS = (".claude", ".codex", ".gemini", ".cursor")
 """Folders that a line must not mention as a whole either, for example to remove or to enter them."""
-_OWN = (
+_GUARD_PATTERNS = (
     r"\bstate/+toolcharter(?![\w-])",  # events, the record of installed hooks, sockets
     r"toolcharter(?:-\d+)?/+guard-[0-9a-f]{8}-",
     r"\btoolcharter[ \t]+guard[ \t]+(?:install|uninstall|serve)\b",
 )
-_MOVED = {
+_MOVED_BY = {
     ".claude": "CLAUDE_CONFIG_DIR",
     ".codex": "CODEX_HOME",
     ".config": "XDG_CONFIG_HOME",
@@ -37,7 +37,7 @@ _UNQUOTED = str.maketrans("", "", "'\"\\")
 def of_user(name: str) -> Path:
     """Return the user's file *name*: in the home folder, or in the folder that the environment sets for the agent."""
     first, _, rest = name.partition("/")
-    moved = Path(os.environ.get(_MOVED.get(first, ""), ""))
+    moved = Path(os.environ.get(_MOVED_BY.get(first, ""), ""))
     return moved / rest if moved.is_absolute() else Path.home() / name
 
 
@@ -58,7 +58,7 @@ class Mentions:
         folders = "|".join(map(re.escape, _FOLDERS))
         whole = rf"(?<![\w-])(?:{folders})/*(?:\.\.?/*)*(?![\w./-])"
         self._found = re.compile(
-            "|".join((*(f"(?<![\\w-]){name}(?![\\w-])" for name in files), whole, *_OWN)), re.IGNORECASE
+            "|".join((*(f"(?<![\\w-]){name}(?![\\w-])" for name in files), whole, *_GUARD_PATTERNS)), re.IGNORECASE
         )
 
     def __call__(self, line: str) -> str | None:

@@ -233,7 +233,7 @@ def _dumped(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
 
 
-def _grouped(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str | None], str]:
+def _grouped_editor(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str | None], str]:
     """Edit hooks in the form of Claude Code and Gemini: each event has groups, each with a matcher and its hooks."""
 
     def edit(text: str, command: str | None) -> str:
@@ -253,7 +253,7 @@ def _grouped(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str | None],
     return edit
 
 
-def _flat(*events: tuple[str, dict[str, Any]], key: str = "command") -> Callable[[str, str | None], str]:
+def _flat_editor(*events: tuple[str, dict[str, Any]], key: str = "command") -> Callable[[str, str | None], str]:
     """Edit hooks in the form of Cursor and Copilot: each event has a list of commands."""
 
     def edit(text: str, command: str | None) -> str:
@@ -272,7 +272,7 @@ def _flat(*events: tuple[str, dict[str, Any]], key: str = "command") -> Callable
     return edit
 
 
-def _codex(text: str, command: str | None) -> str:
+def _edit_codex(text: str, command: str | None) -> str:
     """Edit a block of TOML between two marks at the end of the file. The text before it stays byte for byte."""
     others = tomllib.loads(text)
     head, begin, rest = text.partition(f"{_BEGIN}\n")
@@ -299,7 +299,7 @@ def _codex(text: str, command: str | None) -> str:
     return after
 
 
-def _opencode(text: str, command: str | None) -> str:
+def _edit_opencode(text: str, command: str | None) -> str:
     """Write or empty the guard's own plugin file."""
     if text and MARK not in text:
         raise ValueError("the guard has not written it")
@@ -313,7 +313,7 @@ PLACES: Mapping[str, Place] = {
     "claude-code": Place(
         ".claude/settings.json",
         ".claude/settings.json",
-        _grouped(
+        _grouped_editor(
             ("PreToolUse", {"timeout": TIMEOUT_S, "onFailure": "block"}),
             ("PostToolUse", {"timeout": TIMEOUT_S}),
             ("PostToolUseFailure", {"timeout": TIMEOUT_S}),
@@ -323,25 +323,25 @@ PLACES: Mapping[str, Place] = {
     "codex": Place(
         ".codex/config.toml",
         ".codex/config.toml",
-        _codex,
+        _edit_codex,
         f"{_LATE} Codex runs a hook only once its user has trusted it: start Codex and confirm.",
     ),
     "gemini": Place(
         ".gemini/settings.json",
         ".gemini/settings.json",
-        _grouped(("BeforeTool", {"timeout": TIMEOUT_S * 1000}), ("AfterTool", {"timeout": TIMEOUT_S * 1000})),
+        _grouped_editor(("BeforeTool", {"timeout": TIMEOUT_S * 1000}), ("AfterTool", {"timeout": TIMEOUT_S * 1000})),
         _LATE,
     ),
     "opencode": Place(
         ".config/opencode/plugin/toolcharter-guard.js",
         ".opencode/plugin/toolcharter-guard.js",
-        _opencode,
+        _edit_opencode,
         "The plugin file denies a call if the guard gives no answer.",
     ),
     "cursor": Place(
         ".cursor/hooks.json",
         ".cursor/hooks.json",
-        _flat(
+        _flat_editor(
             ("preToolUse", {"timeout": TIMEOUT_S, "failClosed": True}),
             ("postToolUse", {"timeout": TIMEOUT_S}),
             ("postToolUseFailure", {"timeout": TIMEOUT_S}),
@@ -351,7 +351,7 @@ PLACES: Mapping[str, Place] = {
     "copilot": Place(
         ".copilot/hooks/toolcharter.json",
         ".github/hooks/toolcharter.json",
-        _flat(
+        _flat_editor(
             *((event, {"timeoutSec": TIMEOUT_S}) for event in ("preToolUse", "postToolUse", "postToolUseFailure")),
             key="bash",
         ),

@@ -16,14 +16,14 @@ from typing import Any, Generic, NamedTuple, TypedDict, TypeVar
 from toolcharter import Denied, GuardReason, HttpLimits, OpenPlace, Reason, ToolError, ToolRuntime, scrub_text
 from toolcharter_media.kinds import NoSuchKind, Picture, Speech
 from toolcharter_media.policy import MediaPolicy, MediaReason, Provider, SpeechReason
-from toolcharter_media.spending import Purse
+from toolcharter_media.spending import SessionBudget
 
-AT_THE_END_S = 1.0
+RESERVED_S = 1.0
 """How much of a call's time is reserved for writing the file, in seconds."""
 MISSING_KEY, NOT_WHAT_WAS_ASKED, BAD_STATUS = "missing_key", "wrong_content", "http_status"
 """The reasons of a provider's failure, in addition to those of the network guard."""
 _OK = 200
-BESIDE = 65_536
+OVERHEAD_BYTES = 65_536
 """How many bytes an answer may have in addition to the file in it."""
 
 P = TypeVar("P", bound=Provider)
@@ -49,7 +49,7 @@ class Request(NamedTuple):
     """The factor by which the answer is larger than the file in it."""
 
 
-class Made(NamedTuple, Generic[P, Kind]):
+class GeneratedFile(NamedTuple, Generic[P, Kind]):
     """A file that a provider returned, with its cost and the failures of the providers before it."""
 
     provider: P
@@ -60,7 +60,7 @@ class Made(NamedTuple, Generic[P, Kind]):
 
 
 @dataclass(frozen=True)
-class Protocol(Generic[P, Kind]):
+class ProviderProtocol(Generic[P, Kind]):
     """How providers are asked, and how their answers are read."""
 
     ask: Callable[[P, str, float], bytes]
@@ -71,7 +71,7 @@ class Protocol(Generic[P, Kind]):
     """Returns the kind of a file. Raises `NoSuchKind`."""
 
 
-def in_order(providers: Sequence[P], asked: str) -> tuple[P, ...]:
+def order_providers(providers: Sequence[P], asked: str) -> tuple[P, ...]:
     """Return *providers*, with the provider *asked* moved to the front.
 
     Raises:
@@ -102,9 +102,14 @@ def require_text(text: str, policy: MediaPolicy) -> None:
         raise Denied(MediaReason.HOLDS_A_SECRET, "The text holds what looks like a secret.")
 
 
-def first_that_works(
-    rt: ToolRuntime, policy: MediaPolicy, purse: Purse, order: Sequence[P], chars: int, protocol: Protocol[P, Kind]
-) -> Made[P, Kind]:
+def ask_in_order(
+    rt: ToolRuntime,
+    policy: MediaPolicy,
+    budget: SessionBudget,
+    order: Sequence[P],
+    chars: int,
+    protocol: ProviderProtocol[P, Kind],
+) -> GeneratedFile[P, Kind]:
     """Return the file of the first provider in *order* that returns a usable file.
 
     Raises:
@@ -112,45 +117,45 @@ def first_that_works(
     """
     failures: list[Failure] = []
     for number, provider in enumerate(order):
-        with _telling(provider, failures):
-            left = (rt.deadline - monotonic() - AT_THE_END_S) / (len(order) - number)
-            content, kind = _asked(rt, policy, purse, provider, chars, min(policy.timeout_s, left), protocol)
-            return Made(provider, content, kind, provider.price(chars), failures)
-    raise ToolError(f"No provider returned a file: {told(failures)}.", reason=MediaReason.PROVIDERS_FAILED)
+        with _record_failures(provider, failures):
+            left = (rt.deadline - monotonic() - RESERVED_S) / (len(order) - number)
+            content, kind = _ask_provider(rt, policy, budget, provider, chars, min(policy.timeout_s, left), protocol)
+            return GeneratedFile(provider, content, kind, provider.price(chars), failures)
+    raise ToolError(f"No provider returned a file: {failures_text(failures)}.", reason=MediaReason.PROVIDERS_FAILED)
 
 
-def told(failures: Sequence[Failure]) -> str:
+def failures_text(failures: Sequence[Failure]) -> str:
     """Format *failures* as a part of a sentence."""
     return "; ".join(f"{one['provider']}: {one['reason']} ({one['message'].rstrip('.')})" for one in failures)
 
 
 @contextmanager
-def _telling(provider: Provider, failures: list[Failure]) -> Generator[None]:
+def _record_failures(provider: Provider, failures: list[Failure]) -> Generator[None]:
     try:
         yield
     except (Denied, ToolError) as error:
         failures.append(Failure(provider=provider.label, reason=error.reason, message=error.message or error.reason))
 
 
-def _asked(
+def _ask_provider(
     rt: ToolRuntime,
     policy: MediaPolicy,
-    purse: Purse,
+    budget: SessionBudget,
     provider: P,
     chars: int,
     timeout_s: float,
-    protocol: Protocol[P, Kind],
+    protocol: ProviderProtocol[P, Kind],
 ) -> tuple[bytes, Kind]:
     key = provider.secret(rt)
     if key is None:
         raise ToolError("Its key is missing.", reason=MISSING_KEY)
     if timeout_s <= 0:
         raise ToolError("The call has no time left.", reason=Reason.TIMED_OUT)
-    purse.pay(provider.price(chars))
-    return _read(protocol.ask(provider, key, timeout_s), provider, policy, protocol)
+    budget.charge_cost(provider.price(chars))
+    return _read_file(protocol.ask(provider, key, timeout_s), provider, policy, protocol)
 
 
-def posted(
+def post_json(
     rt: ToolRuntime, policy: MediaPolicy, request: Callable[[P, str], Request], provider: P, key: str, timeout_s: float
 ) -> bytes:
     """Return the answer of *provider* to a POST of JSON.
@@ -159,7 +164,7 @@ def posted(
         Denied, ToolError: As `rt.http.fetch`; also `http_status`, `response_too_large`.
     """
     asked = request(provider, key)
-    limits = HttpLimits(timeout_s, round(policy.max_bytes * asked.growth) + BESIDE, max_redirects=0)
+    limits = HttpLimits(timeout_s, round(policy.max_bytes * asked.growth) + OVERHEAD_BYTES, max_redirects=0)
     answer = rt.http.fetch(
         f"{provider.base}{asked.path}",
         provider.network(),
@@ -171,7 +176,7 @@ def posted(
     if answer.status != _OK:
         raise bad_status(answer.status)
     if answer.truncated:
-        raise too_much(policy)
+        raise file_too_large(policy)
     return answer.body
 
 
@@ -180,16 +185,18 @@ def bad_status(status: int) -> ToolError:
     return ToolError(f"It answered with status {status}.", reason=BAD_STATUS)
 
 
-def too_much(policy: MediaPolicy) -> ToolError:
+def file_too_large(policy: MediaPolicy) -> ToolError:
     """Make the error for a file that is larger than the policy allows."""
     return ToolError(f"It sends more than {policy.max_bytes} bytes.", reason=GuardReason.RESPONSE_TOO_LARGE)
 
 
-def _read(body: bytes, provider: P, policy: MediaPolicy, protocol: Protocol[P, Kind]) -> tuple[bytes, Kind]:
+def _read_file(
+    body: bytes, provider: P, policy: MediaPolicy, protocol: ProviderProtocol[P, Kind]
+) -> tuple[bytes, Kind]:
     try:
         content = protocol.content(provider, body)
         if len(content) > policy.max_bytes:
-            raise too_much(policy)
+            raise file_too_large(policy)
         return content, protocol.kind(content)
     except NoSuchKind as error:
         raise ToolError(f"The answer is {error}.", reason=NOT_WHAT_WAS_ASKED) from error
@@ -217,7 +224,7 @@ def new_name(policy: MediaPolicy, tool: str) -> str:
     return f"{policy.folder}/{tool}-{strftime('%Y%m%d-%H%M%S', gmtime())}-{token_hex(4)}"
 
 
-def require_place(rt: ToolRuntime, name: str, suffix: str) -> None:
+def require_writable(rt: ToolRuntime, name: str, suffix: str) -> None:
     """Refuse a call whose file could not be written.
 
     Raises:
@@ -227,7 +234,7 @@ def require_place(rt: ToolRuntime, name: str, suffix: str) -> None:
         pass
 
 
-def write(rt: ToolRuntime, name: str, suffix: str, content: bytes) -> str:
+def write_file(rt: ToolRuntime, name: str, suffix: str, content: bytes) -> str:
     """Write the file, and return its path."""
     place: OpenPlace
     with rt.paths.open_place(f"{name}.{suffix}") as place:

@@ -16,8 +16,8 @@ from uuid import uuid4
 from xml.sax.saxutils import escape, quoteattr
 
 from toolcharter import GuardReason, Reason, ToolError, ToolRuntime, lazy
-from toolcharter_media.asking import BESIDE, NOT_WHAT_WAS_ASKED, bad_status, too_much
-from toolcharter_media.policy import Speaker, SpeechPolicy
+from toolcharter_media.asking import NOT_WHAT_WAS_ASKED, OVERHEAD_BYTES, bad_status, file_too_large
+from toolcharter_media.policy import SpeechPolicy, SpeechProvider
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -59,7 +59,9 @@ _PROSODY = "<prosody pitch='+0Hz' rate='+0%' volume='+0%'>"
 _IGNORED = frozenset({"response", "turn.start", "audio.metadata"})
 
 
-def speak(rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, text: str, voice: str, timeout_s: float) -> bytes:
+def speak(
+    rt: ToolRuntime, policy: SpeechPolicy, provider: SpeechProvider, text: str, voice: str, timeout_s: float
+) -> bytes:
     """Return *text* as speech, in MP3.
 
     Raises:
@@ -74,10 +76,10 @@ def speak(rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, text: str, v
     except ValueError as error:
         raise ToolError("It has no voice of that name.", reason=UNKNOWN_VOICE) from error
     client = _EdgeClient(rt, policy, provider, timeout_s)
-    return asyncio.run(client.speak([ssml(full_name, piece) for piece in pieces(text)], timeout_s))
+    return asyncio.run(client.speak([ssml(full_name, piece) for piece in split_text(text)], timeout_s))
 
 
-def pieces(text: str) -> Iterator[str]:
+def split_text(text: str) -> Iterator[str]:
     """Yield *text*, escaped, in parts that the service reads in one turn."""
     part, size = "", 0
     for word in _WORD.findall(_NOT_XML.sub(" ", text)):
@@ -102,11 +104,11 @@ def ssml(voice: str, escaped: str) -> str:
 class _EdgeClient:
     """Asks the service for speech, and limits how much it may send."""
 
-    def __init__(self, rt: ToolRuntime, policy: SpeechPolicy, provider: Speaker, timeout_s: float) -> None:
+    def __init__(self, rt: ToolRuntime, policy: SpeechPolicy, provider: SpeechProvider, timeout_s: float) -> None:
         self._parts = urlsplit(provider.base)
         self._connect = rt.http.connector(provider.network(), timeout_s=timeout_s)
         self._policy = policy
-        self._bytes_left = 2 * policy.max_bytes + BESIDE
+        self._bytes_left = 2 * policy.max_bytes + OVERHEAD_BYTES
         self._audio = bytearray()
 
     async def speak(self, turns: list[str], timeout_s: float) -> bytes:
@@ -145,7 +147,7 @@ class _EdgeClient:
             self._receive(protocol, await reader.read(65_536))
             if not has_asked and protocol.state is ws_protocol.OPEN:
                 has_asked = True
-                _ask(protocol, turn)
+                _send_turn(protocol, turn)
             for event in protocol.events_received():
                 if isinstance(event, ws_frames.Frame) and self._is_end(event, begun):
                     return
@@ -174,15 +176,15 @@ class _EdgeClient:
         """
         self._bytes_left -= len(data)
         if self._bytes_left < 0:
-            raise too_much(self._policy)
+            raise file_too_large(self._policy)
         protocol.receive_data(data) if data else protocol.receive_eof()
         failure = protocol.handshake_exc or protocol.parser_exc
         if isinstance(failure, ws_exceptions.InvalidStatus):
             raise bad_status(failure.response.status_code)
         if isinstance(failure, ws_exceptions.PayloadTooBig):
-            raise too_much(self._policy)
+            raise file_too_large(self._policy)
         if not data:
-            raise _hangs_up()
+            raise _hang_up_error()
         if failure:
             raise failure
 
@@ -194,7 +196,7 @@ class _EdgeClient:
             ValueError: The message is not one of the service's protocol.
         """
         if frame.opcode is ws_frames.OP_CLOSE:
-            raise _hangs_up()
+            raise _hang_up_error()
         if frame.opcode in ws_frames.DATA_OPCODES:
             begun.append(frame)
         if not frame.fin or not begun:
@@ -203,10 +205,10 @@ class _EdgeClient:
         begun.clear()
         if is_text:
             return _ends_turn(message)
-        self._hear(message)
+        self._collect_sound(message)
         return False
 
-    def _hear(self, message: bytes) -> None:
+    def _collect_sound(self, message: bytes) -> None:
         """Append the sound in a binary message.
 
         Raises:
@@ -214,16 +216,16 @@ class _EdgeClient:
             ValueError: The message holds no audio.
         """
         behind = 2 + int.from_bytes(message[:2])
-        head, audio = _fields(message[2:behind]), message[behind:]
+        head, audio = _parse_headers(message[2:behind]), message[behind:]
         is_typed = head.get("Content-Type") == "audio/mpeg"
         if behind > len(message) or head.get("Path") != "audio" or (audio and not is_typed):
             raise ValueError("no audio")
         self._audio += audio
         if len(self._audio) > self._policy.max_bytes:
-            raise too_much(self._policy)
+            raise file_too_large(self._policy)
 
 
-def _ask(protocol: "ws_client.ClientProtocol", turn: str) -> None:
+def _send_turn(protocol: "ws_client.ClientProtocol", turn: str) -> None:
     """Send the format of the sound and the text to speak."""
     now = time.strftime("%a %b %d %Y %H:%M:%S GMT+0000 (Coordinated Universal Time)", time.gmtime())
     config = (
@@ -235,16 +237,16 @@ def _ask(protocol: "ws_client.ClientProtocol", turn: str) -> None:
 
 
 def _ends_turn(message: bytes) -> bool:
-    path = _fields(message.partition(b"\r\n\r\n")[0]).get("Path")
+    path = _parse_headers(message.partition(b"\r\n\r\n")[0]).get("Path")
     if path not in {"turn.end", *_IGNORED}:
         raise ValueError("no message of the protocol")
     return path == "turn.end"
 
 
-def _fields(head: bytes) -> dict[str, str]:
+def _parse_headers(head: bytes) -> dict[str, str]:
     """Parse the header lines of a message. Raises `ValueError` if they are malformed."""
     return dict(line.split(":", 1) for line in head.decode().split("\r\n") if line)
 
 
-def _hangs_up() -> ToolError:
+def _hang_up_error() -> ToolError:
     return ToolError("The connection ended too early.", reason=NOT_WHAT_WAS_ASKED)

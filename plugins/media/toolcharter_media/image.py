@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_media import asking
-from toolcharter_media.asking import Failure, Protocol, Request
-from toolcharter_media.kinds import picture_of
-from toolcharter_media.policy import ImagePolicy, MediaReason, Painter
-from toolcharter_media.spending import Purse
+from toolcharter_media.asking import Failure, ProviderProtocol, Request
+from toolcharter_media.kinds import parse_picture
+from toolcharter_media.policy import ImagePolicy, MediaReason, PictureProvider
+from toolcharter_media.spending import SessionBudget
 
 TOOL = "image"
 _BASE64 = 4 / 3
@@ -45,17 +45,17 @@ def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[...
             aspect_ratio: Width to height; a provider without such a size uses the nearest.
         """
         ctx = rt.start(TOOL, aspect_ratio=aspect_ratio)
-        order = asking.in_order(policy.providers, "")
+        order = asking.order_providers(policy.providers, "")
         asking.require_text(prompt, policy)
-        purse, name = Purse(rt, TOOL, policy), asking.new_name(policy, TOOL)
-        purse.require(min(one.price(len(prompt)) for one in order))
-        asking.require_place(rt, name, "png")
+        budget, name = SessionBudget(rt, TOOL, policy), asking.new_name(policy, TOOL)
+        budget.require_left(min(one.price(len(prompt)) for one in order))
+        asking.require_writable(rt, name, "png")
         ctx.policy_passed()
-        purse.enter()
+        budget.charge_call()
         request = partial(_request, prompt, aspect_ratio)
-        protocol = Protocol(partial(asking.posted, rt, policy, request), _content, picture_of)
-        made = asking.first_that_works(rt, policy, purse, order, len(prompt), protocol)
-        path = asking.write(rt, name, made.kind.suffix, made.content)
+        protocol = ProviderProtocol(partial(asking.post_json, rt, policy, request), _content, parse_picture)
+        made = asking.ask_in_order(rt, policy, budget, order, len(prompt), protocol)
+        path = asking.write_file(rt, name, made.kind.suffix, made.content)
         data = ImageData(
             path=path,
             provider=made.provider.name,
@@ -67,12 +67,12 @@ def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[...
             cost=made.cost,
             failed=made.failures,
         )
-        return ctx.ok(_said(data), data=data)
+        return ctx.ok(_result_text(data), data=data)
 
     return image
 
 
-def _request(prompt: str, ratio: Ratio, provider: Painter, key: str) -> Request:
+def _request(prompt: str, ratio: Ratio, provider: PictureProvider, key: str) -> Request:
     """Make the request to the provider.
 
     Source: OpenAI, "Create image"; Gemini API, "Image generation", `generateContent`; OpenRouter, "Image generation".
@@ -101,7 +101,7 @@ def _size(ratio: Ratio, model: str) -> str:
     return "1024x1024" if width == height else f"{long}x1024" if width > height else f"1024x{long}"
 
 
-def _content(provider: Painter, body: bytes) -> bytes:
+def _content(provider: PictureProvider, body: bytes) -> bytes:
     answer: Any = json.loads(body)
     if provider.name == "gemini":
         parts = answer["candidates"][0]["content"]["parts"]
@@ -116,9 +116,9 @@ def _content(provider: Painter, body: bytes) -> bytes:
     return asking.from_base64(answer["data"][0]["b64_json"])
 
 
-def _said(data: ImageData) -> str:
+def _result_text(data: ImageData) -> str:
     text = f"Made a picture with {data['provider']}: {data['width']} x {data['height']} pixels, {data['bytes']} bytes."
-    others = f"\nOther providers failed before: {asking.told(data['failed'])}." if data["failed"] else ""
+    others = f"\nOther providers failed before: {asking.failures_text(data['failed'])}." if data["failed"] else ""
     return f"{text}{others}\n{asking.media_line(data['path'])}"
 
 

@@ -27,7 +27,7 @@ class Speech(NamedTuple):
     seconds: float
 
 
-def picture_of(content: bytes) -> Picture:
+def parse_picture(content: bytes) -> Picture:
     """Parse the head of the picture *content*.
 
     Raises:
@@ -104,7 +104,7 @@ _SYNC, _MPEG_1, _LAYER_III = 0x7FF, 3, 1
 _HEAD = 4
 
 
-def speech_of(content: bytes) -> Speech:
+def parse_speech(content: bytes) -> Speech:
     """Parse the MP3 *content*, whose frames must follow each other up to its end.
 
     Raises:
@@ -112,7 +112,7 @@ def speech_of(content: bytes) -> Speech:
 
     Source: ISO/IEC 11172-3, 2.4.2.3, and 13818-3; ID3v2.4, 3.1.
     """
-    at = _behind_tag(content)
+    at = _skip_tag(content)
     seconds, frames, end = 0.0, 0, len(content) - (128 if content[-128:-125] == b"TAG" else 0)
     while at + _HEAD <= end:
         length, duration = _frame(content[at : at + _HEAD])
@@ -124,7 +124,7 @@ def speech_of(content: bytes) -> Speech:
     return Speech("mp3", "audio/mpeg", round(seconds, 2))
 
 
-def _behind_tag(content: bytes) -> int:
+def _skip_tag(content: bytes) -> int:
     if content[:3] != b"ID3" or len(content) < _TAG:
         return 0
     size = 0

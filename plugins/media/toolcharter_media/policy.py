@@ -32,7 +32,7 @@ class Endpoint(NamedTuple):
     voice: str = ""
 
 
-SPEAKERS: Mapping[str, Endpoint] = MappingProxyType(
+SPEECH_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
     {
         "openai": Endpoint("https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4o-mini-tts", "alloy"),
         "elevenlabs": Endpoint(
@@ -51,7 +51,7 @@ SPEAKERS: Mapping[str, Endpoint] = MappingProxyType(
 
 For Edge: the package edge-tts.
 """
-PAINTERS: Mapping[str, Endpoint] = MappingProxyType(
+PICTURE_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
     {
         "openai": Endpoint("https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-image-1"),
         "gemini": Endpoint(
@@ -175,7 +175,7 @@ class Provider(BaseModel):
         return self.cost or 0.0
 
 
-class Painter(Provider):
+class PictureProvider(Provider):
     """A provider of pictures."""
 
     name: Literal["openai", "gemini", "openrouter"]
@@ -188,10 +188,10 @@ class Painter(Provider):
     @property
     @override
     def known(self) -> Endpoint:
-        return PAINTERS[self.name]
+        return PICTURE_ENDPOINTS[self.name]
 
 
-class Speaker(Provider):
+class SpeechProvider(Provider):
     """A provider of speech."""
 
     name: Literal["openai", "elevenlabs", "edge", "minimax"]
@@ -210,7 +210,7 @@ class Speaker(Provider):
     @property
     @override
     def known(self) -> Endpoint:
-        return SPEAKERS[self.name]
+        return SPEECH_ENDPOINTS[self.name]
 
     @override
     def price(self, chars: int) -> float:
@@ -245,7 +245,7 @@ class MediaPolicy(ToolPolicy):
     """The maximum cost of all calls of one session; it needs the `cost` of each provider."""
 
 
-def checked(policy: MediaPolicy, providers: tuple[Provider, ...]) -> None:
+def check_providers(policy: MediaPolicy, providers: tuple[Provider, ...]) -> None:
     """Raise `ValueError` if a provider occurs twice, or if `max_cost` is set and a provider has no cost."""
     names = [one.label for one in providers]
     if len(set(names)) < len(names):
@@ -258,24 +258,24 @@ def checked(policy: MediaPolicy, providers: tuple[Provider, ...]) -> None:
 class ImagePolicy(MediaPolicy):
     """How far one profile lets `image` go."""
 
-    providers: tuple[Painter, ...] = ()
+    providers: tuple[PictureProvider, ...] = ()
     """The providers to ask, in this order; none by default."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        checked(self, self.providers)
+        check_providers(self, self.providers)
         return self
 
 
 class SpeechPolicy(MediaPolicy):
     """How far one profile lets `tts` go."""
 
-    providers: tuple[Speaker, ...] = ()
+    providers: tuple[SpeechProvider, ...] = ()
     """The providers to ask, in this order; none by default."""
     max_seconds: Annotated[float, Field(gt=0)] = 600.0
     """How long the speech may be, in seconds."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        checked(self, self.providers)
+        check_providers(self, self.providers)
         return self

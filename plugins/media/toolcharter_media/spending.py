@@ -21,14 +21,14 @@ class Spent(StoreRecord):
     """The cost in millionths of the unit of `max_cost`."""
 
 
-class Purse:
+class SessionBudget:
     """Charges one call to its session. A request that fails is charged, too: the provider may have charged for it."""
 
     def __init__(self, rt: ToolRuntime, tool: str, policy: MediaPolicy) -> None:
         self._rt, self._policy = rt, policy
         self._key = (tool, session_key(rt.caller))
 
-    def require(self, cheapest: float) -> None:
+    def require_left(self, cheapest: float) -> None:
         """Refuse a call if the session has no calls or too little money left. Changes nothing.
 
         Args:
@@ -38,34 +38,34 @@ class Purse:
             Denied: `calls_used_up`, `cost_used_up`.
         """
         found = self._rt.store.get(Spent, *self._key)
-        spent = found.record if found else self._none()
+        spent = found.record if found else self._nothing_spent()
         self._with_call(spent)
         self._with_cost(spent, cheapest)
 
-    def enter(self) -> None:
+    def charge_call(self) -> None:
         """Count the call.
 
         Raises:
             Denied: `calls_used_up`.
         """
-        self._change(self._with_call)
+        self._update(self._with_call)
 
-    def pay(self, cost: float) -> None:
+    def charge_cost(self, cost: float) -> None:
         """Charge the cost of a request, before it is sent.
 
         Raises:
             Denied: `cost_used_up`.
         """
         if cost > 0:
-            self._change(lambda spent: self._with_cost(spent, cost))
+            self._update(lambda spent: self._with_cost(spent, cost))
 
-    def _none(self) -> Spent:
+    def _nothing_spent(self) -> Spent:
         return Spent(tool=self._key[0], session=self._key[1])
 
-    def _change(self, step: Callable[[Spent], Spent]) -> None:
+    def _update(self, step: Callable[[Spent], Spent]) -> None:
         def work(store: StoreTransaction) -> None:
             found = store.get(Spent, *self._key)
-            store.put(step(found.record if found else self._none()))
+            store.put(step(found.record if found else self._nothing_spent()))
 
         self._rt.store.transact(work)
 

@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
 from toolcharter_media import asking, edge
-from toolcharter_media.asking import Failure, Protocol, Request
-from toolcharter_media.kinds import Speech, speech_of
-from toolcharter_media.policy import MediaReason, Speaker, SpeechPolicy, SpeechReason
-from toolcharter_media.spending import Purse
+from toolcharter_media.asking import Failure, ProviderProtocol, Request
+from toolcharter_media.kinds import Speech, parse_speech
+from toolcharter_media.policy import MediaReason, SpeechPolicy, SpeechProvider, SpeechReason
+from toolcharter_media.spending import SessionBudget
 
 TOOL = "tts"
 TOO_LONG = "speech_too_long"
@@ -33,7 +33,7 @@ class SpeechData(TypedDict):
     """The providers that were asked before and failed, with the reasons."""
 
 
-class Wish(TypedDict):
+class SpeechRequest(TypedDict):
     """What a call asks for."""
 
     text: str
@@ -54,18 +54,18 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
             provider: The provider to ask first; by default the profile's first. If it fails, others are asked.
         """
         ctx = rt.start(TOOL, voice=voice, model=model, provider=provider)
-        order = asking.in_order(policy.providers, provider)
+        order = asking.order_providers(policy.providers, provider)
         asking.require_text(text, policy)
-        wish = Wish(text=text, voice=voice, model=model)
+        wish = SpeechRequest(text=text, voice=voice, model=model)
         _require_permitted(order, wish)
-        purse, name = Purse(rt, TOOL, policy), asking.new_name(policy, TOOL)
-        purse.require(min(one.price(len(text)) for one in order))
-        asking.require_place(rt, name, "mp3")
+        budget, name = SessionBudget(rt, TOOL, policy), asking.new_name(policy, TOOL)
+        budget.require_left(min(one.price(len(text)) for one in order))
+        asking.require_writable(rt, name, "mp3")
         ctx.policy_passed()
-        purse.enter()
-        protocol = Protocol(partial(_ask, rt, policy, wish), _content, partial(_kind, policy))
-        made = asking.first_that_works(rt, policy, purse, order, len(text), protocol)
-        path = asking.write(rt, name, made.kind.suffix, made.content)
+        budget.charge_call()
+        protocol = ProviderProtocol(partial(_ask, rt, policy, wish), _content, partial(_check_speech, policy))
+        made = asking.ask_in_order(rt, policy, budget, order, len(text), protocol)
+        path = asking.write_file(rt, name, made.kind.suffix, made.content)
         data = SpeechData(
             path=path,
             provider=made.provider.name,
@@ -77,12 +77,12 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
             cost=made.cost,
             failed=made.failures,
         )
-        return ctx.ok(_said(data, len(text)), data=data)
+        return ctx.ok(_result_text(data, len(text)), data=data)
 
     return tts
 
 
-def _require_permitted(order: Sequence[Speaker], wish: Wish) -> None:
+def _require_permitted(order: Sequence[SpeechProvider], wish: SpeechRequest) -> None:
     """Refuse a model or voice that the first provider may not use. Other providers fall back to their own.
 
     Raises:
@@ -95,21 +95,23 @@ def _require_permitted(order: Sequence[Speaker], wish: Wish) -> None:
         raise Denied(SpeechReason.VOICE_NOT_ALLOWED, f"The profile does not let {first.name} use that voice.")
 
 
-def _model(provider: Speaker, wish: Wish) -> str:
+def _model(provider: SpeechProvider, wish: SpeechRequest) -> str:
     return provider.model_for(wish["model"]) or provider.model or provider.known.model
 
 
-def _voice(provider: Speaker, wish: Wish) -> str:
+def _voice(provider: SpeechProvider, wish: SpeechRequest) -> str:
     return provider.voice_for(wish["voice"]) or provider.voice or provider.known.voice
 
 
-def _ask(rt: ToolRuntime, policy: SpeechPolicy, wish: Wish, provider: Speaker, key: str, timeout_s: float) -> bytes:
+def _ask(
+    rt: ToolRuntime, policy: SpeechPolicy, wish: SpeechRequest, provider: SpeechProvider, key: str, timeout_s: float
+) -> bytes:
     if provider.name == "edge":
         return edge.speak(rt, policy, provider, wish["text"], _voice(provider, wish), timeout_s)
-    return asking.posted(rt, policy, partial(_request, wish), provider, key, timeout_s)
+    return asking.post_json(rt, policy, partial(_request, wish), provider, key, timeout_s)
 
 
-def _request(wish: Wish, provider: Speaker, key: str) -> Request:
+def _request(wish: SpeechRequest, provider: SpeechProvider, key: str) -> Request:
     """Make the request to the provider.
 
     Source: OpenAI, "Create speech"; ElevenLabs, "Create speech"; MiniMax, "T2A v2".
@@ -129,21 +131,21 @@ def _request(wish: Wish, provider: Speaker, key: str) -> Request:
     return Request("/t2a_v2", body, bearer, growth=2.0)  # the file is in hexadecimal
 
 
-def _content(provider: Speaker, body: bytes) -> bytes:
+def _content(provider: SpeechProvider, body: bytes) -> bytes:
     return bytes.fromhex(json.loads(body)["data"]["audio"]) if provider.name == "minimax" else body
 
 
-def _kind(policy: SpeechPolicy, content: bytes) -> Speech:
-    found = speech_of(content)
+def _check_speech(policy: SpeechPolicy, content: bytes) -> Speech:
+    found = parse_speech(content)
     if found.seconds > policy.max_seconds:
         what = f"The speech lasts {found.seconds:g} s; {policy.max_seconds:g} s are allowed."
         raise ToolError(what, reason=TOO_LONG)
     return found
 
 
-def _said(data: SpeechData, chars: int) -> str:
+def _result_text(data: SpeechData, chars: int) -> str:
     text = f"Spoke {chars} characters with {data['provider']}: {data['seconds']:g} s, {data['bytes']} bytes."
-    others = f"\nOther providers failed before: {asking.told(data['failed'])}." if data["failed"] else ""
+    others = f"\nOther providers failed before: {asking.failures_text(data['failed'])}." if data["failed"] else ""
     return f"{text}{others}\n{asking.media_line(data['path'])}"
 
 

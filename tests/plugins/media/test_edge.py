@@ -199,7 +199,7 @@ def test_a_long_text(service: Service, server: Server, speak: Callable[..., Tool
     assert (result.outcome, result.data["bytes"]) == ("ok", len(said) * 3 * len(FRAME))
     assert "".join(said) == text
     assert [one[-1] for one in said[:3]] == ["\u00e9"] * 3
-    assert max(len(one.encode()) for one in edge.pieces(text)) <= edge.MAX_TEXT
+    assert max(len(one.encode()) for one in edge.split_text(text)) <= edge.MAX_TEXT
 
 
 @each_row(
