@@ -14,7 +14,7 @@ from tests.git_traps import PUSH, SHELL_TRAPS, TOOL_TRAPS, TRAPS, Place, Trap, s
 from toolcharter import GIT_SETTINGS, git_setting_variables
 from toolcharter.guards.shell.git.settings import SHELL_SETTINGS, git_overrides
 from toolcharter_git import config
-from toolcharter_git.repository import environment_for
+from toolcharter_git.repository import build_environment
 
 pytestmark = pytest.mark.needs_program("git")
 
@@ -75,8 +75,8 @@ def test_a_shell_line_springs_no_trap(place: Place, key: str, trap: Trap) -> Non
 @pytest.mark.parametrize(("key", "trap"), _rows(TRAPS, TOOL_TRAPS))
 def test_the_tool_springs_no_trap(place: Place, key: str, trap: Trap) -> None:
     """The environment of the tool `git` ends the danger of *key*."""
-    overrides = config.replacements(trap.settings)
-    environment = environment_for(str(place.workspace / ".git"), place.workspace, overrides)
+    overrides = config.harmless_settings(trap.settings)
+    environment = build_environment(str(place.workspace / ".git"), place.workspace, overrides)
     if trap.command == PUSH:
         environment["GIT_ALLOW_PROTOCOL"] = "file"
 

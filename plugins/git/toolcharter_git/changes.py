@@ -5,7 +5,7 @@ from typing import TypedDict
 from toolcharter import Denied
 from toolcharter_git.names import representable
 from toolcharter_git.reasons import GitReason
-from toolcharter_git.repository import Repository, content_of, paths_of
+from toolcharter_git.repository import Repository, decode_content, decode_paths
 
 # Override all settings and attributes that could change the output or start a program for it.
 OPTIONS = (
@@ -33,33 +33,33 @@ class Changes(TypedDict):
     content: str
 
 
-def changes(repository: Repository, revisions: list[str], paths: tuple[str, ...], reason: GitReason) -> Changes:
+def read_changes(repository: Repository, revisions: list[str], paths: tuple[str, ...], reason: GitReason) -> Changes:
     """Diff *revisions* (commit or tree ids: two, or one against the worktree), limited to *paths*.
 
     Raises:
         Denied: `too_many_files`.
     """
     options = [*OPTIONS, *(WORKTREE_OPTIONS if len(revisions) == 1 else ())]
-    listing = repository.look(
+    listing = repository.run_read(
         ["diff", *options, "--numstat", "-z", *revisions, "--", *paths], reason, max_bytes=MAX_LIST_BYTES
     )
     files = parse_numstat(listing.stdout)
     limit = repository.policy.max_files
     if len(files) > limit:
         raise Denied(GitReason.TOO_MANY_FILES, f"{len(files)} files differ; one diff shows at most {limit}.")
-    shown = set(repository.visible((each["path"] for each in files), "any"))
+    shown = set(repository.filter_visible((each["path"] for each in files), "any"))
     visible = [each for each in files if each["path"] in shown]
     patch = ""
     if visible:
         context, named = f"--unified={repository.policy.context_lines}", (each["path"] for each in visible)
-        patch = content_of(repository.read(["diff", context, *options, *revisions, "--", *named], reason))
+        patch = decode_content(repository.read_limited(["diff", context, *options, *revisions, "--", *named], reason))
     told = [
         FileChange(path=representable(each["path"]), added=each["added"], deleted=each["deleted"]) for each in visible
     ]
     return {"files": told, "left_out": len(files) - len(visible), "content": patch}
 
 
-def described(changed: Changes) -> str:
+def changes_text(changed: Changes) -> str:
     """Return the patch as text for the model, with the number of protected files that were left out."""
     parts = [changed["content"].rstrip("\n")] if changed["files"] else []
     if changed["left_out"]:
@@ -69,9 +69,12 @@ def described(changed: Changes) -> str:
 
 def parse_numstat(output: bytes) -> list[FileChange]:
     """Parse the output of `git diff --numstat -z --no-renames`."""
-    fields = (record.split("\t", 2) for record in paths_of(output).split("\0") if record)
-    return [{"path": path, "added": _count(added), "deleted": _count(deleted)} for added, deleted, path in fields]
+    fields = (record.split("\t", 2) for record in decode_paths(output).split("\0") if record)
+    return [
+        {"path": path, "added": _parse_count(added), "deleted": _parse_count(deleted)}
+        for added, deleted, path in fields
+    ]
 
 
-def _count(text: str) -> int | None:
+def _parse_count(text: str) -> int | None:
     return None if text == "-" else int(text)

@@ -83,35 +83,35 @@ IDLE_SECTIONS = frozenset(
 _PROGRAM_ENDINGS = ("cmd", "command", "driver", "helper", "hook", "program")
 
 
-def parse(listing: bytes) -> list[tuple[str, str]]:
+def parse_listing(listing: bytes) -> list[tuple[str, str]]:
     """Parse the output of `git config --list -z` into keys and values, in order."""
     entries = (entry.partition("\n") for entry in listing.decode(errors="surrogateescape").split("\0") if entry)
     return [(key, value) for key, _, value in entries]
 
 
-def form_of(key: str) -> str:
+def without_subsection(key: str) -> str:
     """Return *key* in lower case with `*` for its subsection: `remote.*.url`."""
     section, _, rest = key.partition(".")
     subsection, dot, name = rest.rpartition(".")
     return f"{section}.*.{name}".lower() if dot or subsection else f"{section}.{name}".lower()
 
 
-def refused_key(keys: Iterable[str], *, writes: bool, pushes: bool) -> str | None:
+def find_refused_key(keys: Iterable[str], *, writes: bool, pushes: bool) -> str | None:
     """Return the first of *keys* that cannot be made harmless for the action; None if there is none."""
     return next((key for key in keys if _is_refused(key, writes=writes, pushes=pushes)), None)
 
 
-def replacements(keys: Iterable[str]) -> dict[str, str]:
+def harmless_settings(keys: Iterable[str]) -> dict[str, str]:
     """Return the settings to override, with their values, for a repository that sets *keys*."""
-    named = {key: REPLACED[form_of(key)] for key in keys if form_of(key) in REPLACED}
+    named = {key: REPLACED[without_subsection(key)] for key in keys if without_subsection(key) in REPLACED}
     return {**FIXED, **named}
 
 
 def _is_refused(key: str, *, writes: bool, pushes: bool) -> bool:
-    form = form_of(key)
+    form = without_subsection(key)
     if form in REFUSED or _is_unknown_extension(form) or (writes and form in REFUSED_FOR_WRITES):
         return True
-    if pushes and (form in REFUSED_FOR_PUSH or _redirects_http(form) or _poses_as_url(key)):
+    if pushes and (form in REFUSED_FOR_PUSH or _redirects_http(form) or _is_url_remote(key)):
         return True
     return form not in REPLACED and _starts_unknown_program(form)
 
@@ -125,7 +125,7 @@ def _redirects_http(form: str) -> bool:
     return form.startswith("http.") and form.rpartition(".")[2] not in HTTP_HARMLESS
 
 
-def _poses_as_url(key: str) -> bool:
+def _is_url_remote(key: str) -> bool:
     """Git would use a remote whose name is a URL in place of that URL."""
     return key.startswith("remote.") and ":" in key
 

@@ -28,7 +28,7 @@ class Layout:
     """The content of `config` and, if there is one, `config.worktree`."""
 
 
-def examine(workspace: Path) -> Layout | None:
+def inspect_layout(workspace: Path) -> Layout | None:
     """Check the workspace's own `.git`; return None if there is none.
 
     Raises:
@@ -41,10 +41,10 @@ def examine(workspace: Path) -> Layout | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISDIR(mode):
-        raise _unsafe("'.git' is not a folder: linked worktrees and submodules keep their repository elsewhere")
+        raise _unsafe_layout("'.git' is not a folder: linked worktrees and submodules keep their repository elsewhere")
     for name in _LEADS_ELSEWHERE:
         if os.path.lexists(f"{git_dir}/{name}"):
-            raise _unsafe(f"'.git/{name}' leads to another repository")
+            raise _unsafe_layout(f"'.git/{name}' leads to another repository")
     for folder in _SEARCHED:
         _refuse_links(git_dir, folder)
     _refuse_links_below(git_dir, _SEARCHED_WHOLE)
@@ -67,7 +67,7 @@ def _refuse_links_below(git_dir: str, folders: tuple[str, ...]) -> None:
         pending += subfolders
         left -= count
         if left < 0:
-            raise _unsafe(f"'.git' holds more than {MAX_ENTRIES} files")
+            raise _unsafe_layout(f"'.git' holds more than {MAX_ENTRIES} files")
 
 
 def _refuse_links(git_dir: str, folder: str) -> tuple[int, list[str]]:
@@ -79,7 +79,7 @@ def _refuse_links(git_dir: str, folder: str) -> tuple[int, list[str]]:
         return 0, []
     for entry in entries:
         if entry.is_symlink() and f"{folder}/{entry.name}" not in _IGNORED:
-            raise _unsafe(f"'.git/{folder}/{entry.name}' is a link")
+            raise _unsafe_layout(f"'.git/{folder}/{entry.name}' is a link")
     return len(entries), [f"{folder}/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
@@ -91,9 +91,9 @@ def _read(path: str) -> bytes:
     except OSError:
         content = None
     if content is None or len(content) > MAX_CONFIG_BYTES:
-        raise _unsafe(f"{os.path.basename(path)!r} is not a regular file, or is too large")  # noqa: PTH119 - text
+        raise _unsafe_layout(f"{os.path.basename(path)!r} is not a regular file, or is too large")  # noqa: PTH119 - text
     return content
 
 
-def _unsafe(what: str) -> Denied:
+def _unsafe_layout(what: str) -> Denied:
     return Denied(GitReason.UNSAFE_REPOSITORY, f"The repository is not used: {what}.")

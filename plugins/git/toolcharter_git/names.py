@@ -70,14 +70,14 @@ def protocol_of(url: str) -> str | None:
     return None
 
 
-def parts_of(path: str) -> list[str] | None:
+def split_path(path: str) -> list[str] | None:
     """Return the components of a relative path with `/`; None if *path* is empty, absolute, too long or holds a NUL."""
     if not path or path.startswith("/") or "\0" in path or len(path) > 4096:  # noqa: PLR2004 - PATH_MAX
         return None
     return [part for part in path.split("/") if part not in ("", ".")]
 
 
-def folders_of(path: str) -> list[str]:
+def parent_folders(path: str) -> list[str]:
     """Return the folders above *path*: `a` and `a/b` for `a/b/c`."""
     parts = path.rstrip("/").split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts))]
@@ -88,6 +88,6 @@ def representable(path: str) -> str:
     return path.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def printable(path: str) -> str:
+def quote_unprintable(path: str) -> str:
     """Return *path* for one line of text: quoted if it holds control characters."""
     return path if path.isprintable() else repr(path)

@@ -50,6 +50,6 @@ class GitReason(StrEnum):
     GIT_PUSH_FAILED = "git_push_failed"
 
 
-def failed(reason: GitReason, message: str, *, hint: str | None = None) -> ToolError:
+def git_error(reason: GitReason, message: str, *, hint: str | None = None) -> ToolError:
     """Return an error with one of the reasons above."""
     return ToolError(message, reason=reason, hint=hint)

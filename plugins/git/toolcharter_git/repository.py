@@ -8,11 +8,11 @@ from typing import Literal
 
 from toolcharter import GIT_VARIABLES, Completed, Denied, Reason, ToolError, ToolRuntime, git_setting_variables
 from toolcharter_git import config, names
-from toolcharter_git.layout import Layout, examine
+from toolcharter_git.layout import Layout, inspect_layout
 from toolcharter_git.policy import ACTIONS, READ_ACTIONS, GitPolicy
-from toolcharter_git.reasons import GitReason, failed
+from toolcharter_git.reasons import GitReason, git_error
 
-OLDEST = (2, 32)  # the first version with GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT came with 2.31
+MIN_VERSION = (2, 32)  # the first version with GIT_CONFIG_GLOBAL; GIT_CONFIG_COUNT came with 2.31
 MAX_ERROR_CHARS = 2000
 BYTES_PER_CHAR = 4  # at most, in UTF-8
 MARGIN_BYTES = 4096  # the gate must see the whole of a secret at the end before it cuts the text
@@ -51,12 +51,12 @@ class Git:
             Denied: `unsafe_repository`, `unsafe_repository_config`.
             ToolError: *missing*, if the workspace has no repository of its own.
         """
-        layout = examine(self.workspace)
+        layout = inspect_layout(self.workspace)
         if layout is None:
-            raise failed(missing, "the workspace is not a git repository.")
+            raise git_error(missing, "the workspace is not a git repository.")
         settings = self._settings(layout)
         keys = [key for key, _ in settings]
-        key = config.refused_key(keys, writes=action not in READ_ACTIONS, pushes=action == ACTIONS[-1])
+        key = config.find_refused_key(keys, writes=action not in READ_ACTIONS, pushes=action == ACTIONS[-1])
         if key is not None:
             raise Denied(
                 GitReason.UNSAFE_REPOSITORY_CONFIG,
@@ -69,7 +69,7 @@ class Git:
             configs, settings = self._parsed
         if configs != layout.configs:
             self._require_recent()
-            settings = tuple(entry for content in layout.configs if content for entry in self._parse(content))
+            settings = tuple(entry for content in layout.configs if content for entry in self._parse_config(content))
             with self._lock:
                 self._parsed = (layout.configs, settings)
         return settings
@@ -79,11 +79,11 @@ class Git:
         if not self._is_recent:
             answer = self.rt.inspect(["git", "version"], env=ENVIRONMENT, timeout_s=self.policy.timeout_s)
             found = re.match(rb"git version (\d+)\.(\d+)", answer.stdout)
-            if found is None or (int(found[1]), int(found[2])) < OLDEST:
+            if found is None or (int(found[1]), int(found[2])) < MIN_VERSION:
                 raise ToolError("git 2.32 or newer is needed.", reason="program_not_found")
             self._is_recent = True
 
-    def _parse(self, content: bytes) -> list[tuple[str, str]]:
+    def _parse_config(self, content: bytes) -> list[tuple[str, str]]:
         argv = ["git", "config", "--file", "-", "--list", "-z", "--no-includes"]
         environment = {**ENVIRONMENT, "GIT_DIR": "/nonexistent"}
         answer = self.rt.inspect(
@@ -95,7 +95,7 @@ class Git:
         )
         if answer.exit_code != 0 or answer.truncated or answer.timed_out:
             raise Denied(GitReason.UNSAFE_REPOSITORY_CONFIG, "The repository's own configuration cannot be read.")
-        return config.parse(answer.stdout)
+        return config.parse_listing(answer.stdout)
 
 
 class Repository:
@@ -106,16 +106,16 @@ class Repository:
         self.policy = git.policy
         self.git_dir = layout.git_dir
         self._settings = settings
-        overrides = config.replacements(key for key, _ in settings)
-        if not (self.setting("user.name") and self.setting("user.email")):
+        overrides = config.harmless_settings(key for key, _ in settings)
+        if not (self.setting_values("user.name") and self.setting_values("user.email")):
             overrides |= {"user.name": self.policy.author_name, "user.email": self.policy.author_email}
-        self._environment = environment_for(layout.git_dir, git.workspace, overrides)
+        self._environment = build_environment(layout.git_dir, git.workspace, overrides)
 
-    def setting(self, key: str) -> list[str]:
+    def setting_values(self, key: str) -> list[str]:
         """Return all values of *key* in the repository's own configuration; write section and name in lower case."""
         return [value for known, value in self._settings if known == key]
 
-    def look(
+    def run_read(
         self, args: Sequence[str], reason: GitReason, *, max_bytes: int = 1_000_000, whole: bool = True
     ) -> Completed:
         """Run git without side effects.
@@ -130,10 +130,12 @@ class Repository:
         )
         _require_success(answer, reason)
         if whole and answer.truncated:
-            raise failed(reason, f"git {args[0]} printed more than {max_bytes} bytes.")
+            raise git_error(reason, f"git {args[0]} printed more than {max_bytes} bytes.")
         return answer
 
-    def act(self, args: Sequence[str], reason: GitReason, *, stdin: bytes = b"", protocol: str = "none") -> Completed:
+    def run_write(
+        self, args: Sequence[str], reason: GitReason, *, stdin: bytes = b"", protocol: str = "none"
+    ) -> Completed:
         """Run git to change something. It may connect only by *protocol*.
 
         Raises:
@@ -145,19 +147,19 @@ class Repository:
         _require_success(answer, reason)
         return answer
 
-    def line(self, args: Sequence[str], reason: GitReason) -> str:
+    def read_line(self, args: Sequence[str], reason: GitReason) -> str:
         """Run git without side effects and return the one line that it prints."""
-        return text_of(self.look(args, reason).stdout).strip()
+        return decode_text(self.run_read(args, reason).stdout).strip()
 
     def commit_id(self, ref: str, reason: GitReason) -> str:
         """Return the id of the commit that *ref* leads to. Later commands get only ids."""
-        return self.line(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"], reason)
+        return self.read_line(["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"], reason)
 
     def empty_tree(self, reason: GitReason) -> str:
         """Return the id of a tree without files, by the repository's own hash algorithm."""
-        return self.line(["hash-object", "-t", "tree", "/dev/null"], reason)
+        return self.read_line(["hash-object", "-t", "tree", "/dev/null"], reason)
 
-    def visible(self, paths: Iterable[str], content: Literal["present", "any"] = "present") -> list[str]:
+    def filter_visible(self, paths: Iterable[str], content: Literal["present", "any"] = "present") -> list[str]:
         """Return those of *paths* that are neither protected nor a folder above a protected path.
 
         A file in one commit may be a folder in the next, and git takes a folder's path for everything below it.
@@ -170,45 +172,45 @@ class Repository:
         asked = list(paths)
         with self.git.paths.open_folder() as root:
             hidden = [path for path in asked if not root.shows(path.rstrip("/"), content)]
-        kept_back = {*hidden, *(folder for path in hidden for folder in names.folders_of(path))}
+        kept_back = {*hidden, *(folder for path in hidden for folder in names.parent_folders(path))}
         return [path for path in asked if path not in kept_back]
 
     def require_visible(self, paths: Iterable[str], content: Literal["present", "any"] = "present") -> None:
-        """Refuse *paths* if at least one is protected; *content* is as for `visible`.
+        """Refuse *paths* if at least one is protected; *content* is as for `filter_visible`.
 
         Raises:
             Denied: `protected_path`.
         """
         asked = list(paths)
-        hidden = set(asked).difference(self.visible(asked, content))
+        hidden = set(asked).difference(self.filter_visible(asked, content))
         if hidden:
             raise Denied(Reason.PROTECTED_PATH, f"{min(hidden)!r} is protected.")
 
-    def read(self, args: Sequence[str], reason: GitReason) -> Completed:
+    def read_limited(self, args: Sequence[str], reason: GitReason) -> Completed:
         """Run git and keep little more of its output than the policy's `max_output_chars`."""
         limit = self.policy.max_output_chars * BYTES_PER_CHAR + MARGIN_BYTES
-        return self.look(args, reason, max_bytes=limit, whole=False)
+        return self.run_read(args, reason, max_bytes=limit, whole=False)
 
 
-def environment_for(git_dir: str, workspace: Path, overrides: Mapping[str, str]) -> dict[str, str]:
+def build_environment(git_dir: str, workspace: Path, overrides: Mapping[str, str]) -> dict[str, str]:
     """Return git's environment for the repository in *git_dir*; *overrides* take precedence over its settings."""
     where = {"GIT_DIR": git_dir, "GIT_WORK_TREE": str(workspace)}
     return {**ENVIRONMENT, **git_setting_variables(overrides), **where}
 
 
-def text_of(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """Decode git's output; bytes that are not UTF-8 become U+FFFD."""
     return data.decode(errors="replace")
 
 
-def paths_of(data: bytes) -> str:
+def decode_paths(data: bytes) -> str:
     """Decode git's output without loss: its paths can be passed to git again. For results, see `representable`."""
     return data.decode(errors="surrogateescape")
 
 
-def content_of(answer: Completed) -> str:
+def decode_content(answer: Completed) -> str:
     """Decode content that the gate scrubs and cuts. A truncated answer ends with a whole line, not within a secret."""
-    text = text_of(answer.stdout)
+    text = decode_text(answer.stdout)
     return text[: text.rfind("\n") + 1] or text if answer.truncated else text
 
 
@@ -216,5 +218,5 @@ def _require_success(answer: Completed, reason: GitReason) -> None:
     if answer.timed_out:
         raise ToolError("git took too long.", reason=Reason.TIMED_OUT, retryable=True)
     if answer.exit_code != 0:
-        said = text_of(answer.stderr).strip()[:MAX_ERROR_CHARS]
-        raise failed(reason, said or f"git ended with status {answer.exit_code}.")
+        said = decode_text(answer.stderr).strip()[:MAX_ERROR_CHARS]
+        raise git_error(reason, said or f"git ended with status {answer.exit_code}.")

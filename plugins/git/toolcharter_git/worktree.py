@@ -6,7 +6,7 @@ from typing import TypedDict
 from toolcharter import Denied
 from toolcharter_git.names import representable
 from toolcharter_git.reasons import GitReason
-from toolcharter_git.repository import Repository, paths_of
+from toolcharter_git.repository import Repository, decode_paths
 
 _ARGS = (
     *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=dirty"),
@@ -54,7 +54,7 @@ class State:
 
 def inspect_state(repository: Repository, reason: GitReason, paths: tuple[str, ...] = ()) -> State:
     """Ask git for the state of the whole worktree, or of *paths*."""
-    answer = repository.look([*_ARGS, "--", *paths], reason, max_bytes=MAX_BYTES)
+    answer = repository.run_read([*_ARGS, "--", *paths], reason, max_bytes=MAX_BYTES)
     return parse_state(answer.stdout)
 
 
@@ -65,12 +65,12 @@ def parse_state(output: bytes) -> State:
     """
     headers: dict[str, str] = {}
     entries: list[Entry] = []
-    for record in paths_of(output).split("\0"):
+    for record in decode_paths(output).split("\0"):
         if record.startswith("# "):
             name, _, value = record[2:].partition(" ")
             headers[name] = value
         elif record:
-            entries.append(_entry(record))
+            entries.append(_parse_entry(record))
     branch, commit = headers.get("branch.head", "(detached)"), headers.get("branch.oid", "(initial)")
     return State(
         branch="HEAD" if branch == "(detached)" else representable(branch),
@@ -80,7 +80,7 @@ def parse_state(output: bytes) -> State:
     )
 
 
-def _entry(record: str) -> Entry:
+def _parse_entry(record: str) -> Entry:
     kind, _, rest = record.partition(" ")
     if kind == "?":
         return Entry(rest, "?", "?")
@@ -89,7 +89,7 @@ def _entry(record: str) -> Entry:
     return Entry(path, states[0], states[1], is_submodule=submodule.startswith("S"))
 
 
-def require_managed(repository: Repository) -> str:
+def require_managed_branch(repository: Repository) -> str:
     """Return the current branch; refuse it without the managed prefix if the policy requires that for writes."""
     policy = repository.policy
     branch = current_branch(repository)
@@ -105,7 +105,7 @@ def require_managed(repository: Repository) -> str:
 
 def current_branch(repository: Repository) -> str:
     """Return the name of the current branch, also if it has no commit yet; `HEAD` if there is none."""
-    return repository.line(["branch", "--show-current"], GitReason.BRANCH_RESOLUTION_FAILED) or "HEAD"
+    return repository.read_line(["branch", "--show-current"], GitReason.BRANCH_RESOLUTION_FAILED) or "HEAD"
 
 
 def require_clean(repository: Repository, *, staged_is_clean: bool = False) -> State:
@@ -117,7 +117,7 @@ def require_clean(repository: Repository, *, staged_is_clean: bool = False) -> S
     state = inspect_state(repository, GitReason.WORKTREE_INSPECTION_FAILED)
     dirty = [entry.path for entry in state.entries if not (staged_is_clean and entry.worktree == ".")]
     # A protected file can never be added, so it must not block the actions that need a clean worktree.
-    dirty = repository.visible(dirty)
+    dirty = repository.filter_visible(dirty)
     if dirty and not repository.policy.allow_worktree_dirty:
         message = f"The worktree has {len(dirty)} uncommitted change(s); the first is {dirty[0]!r}."
         raise Denied(GitReason.DIRTY_WORKTREE, message)

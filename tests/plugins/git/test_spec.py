@@ -130,12 +130,12 @@ def test_protocols_are_told_apart(url: str, protocol: str | None) -> None:
 )
 def test_keys_are_judged_without_their_subsection(key: str, form: str) -> None:
     """A subsection may hold dots and equals signs."""
-    assert config.form_of(key) == form
+    assert config.without_subsection(key) == form
 
 
 def test_a_key_without_a_value_is_parsed() -> None:
     """`[a] b` means true and has no value in the listing."""
-    assert config.parse(b"a.b\0c.d\nx\ny\0") == [("a.b", ""), ("c.d", "x\ny")]
+    assert config.parse_listing(b"a.b\0c.d\nx\ny\0") == [("a.b", ""), ("c.d", "x\ny")]
 
 
 def test_a_submodule_is_marked() -> None:
@@ -199,7 +199,7 @@ def test_an_answer_that_is_not_whole_is_an_error(repo, answer: Completed, reason
     repository = Git(repo.path, GitPolicy(), answers).open("log", GitReason.GIT_LOG_FAILED)
 
     with pytest.raises(ToolError) as caught:
-        repository.look(["log"], GitReason.GIT_LOG_FAILED)
+        repository.run_read(["log"], GitReason.GIT_LOG_FAILED)
 
     assert (caught.value.reason, caught.value.retryable) == (reason, retryable)
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from toolcharter import Denied, Reason
 from toolcharter_git.changes import MAX_LIST_BYTES
-from toolcharter_git.names import printable
-from toolcharter_git.reasons import GitReason, failed
-from toolcharter_git.repository import Git, Repository, paths_of
-from toolcharter_git.request import Answer, Request, checked_branch, checked_commit_ref
+from toolcharter_git.names import quote_unprintable
+from toolcharter_git.reasons import GitReason, git_error
+from toolcharter_git.repository import Git, Repository, decode_paths
+from toolcharter_git.request import Answer, Request, parse_branch, parse_commit_ref
 from toolcharter_git.worktree import State, require_clean
 
 # `switch` takes only branches and refuses to overwrite changes, but by default it overwrites ignored files.
@@ -19,8 +19,8 @@ def create_branch(git: Git, request: Request) -> Callable[[], Answer]:
     reason = GitReason.GIT_CREATE_BRANCH_FAILED
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     state = require_clean(repository)
-    branch = checked_branch(git.policy, request.branch)
-    ref = checked_commit_ref(git.policy, request.ref)
+    branch = parse_branch(git.policy, request.branch)
+    ref = parse_commit_ref(git.policy, request.ref)
     start = [repository.commit_id(ref, reason)] if request.ref or state.commit else []
     _require_unchanged_places(repository, state, start, reason)
     return lambda: _switch(repository, ["--no-track", "--create", branch, *start], branch, reason)
@@ -31,9 +31,9 @@ def checkout(git: Git, request: Request) -> Callable[[], Answer]:
     reason = GitReason.GIT_CHECKOUT_FAILED
     repository = git.open(request.action, GitReason.BRANCH_RESOLUTION_FAILED)
     state = require_clean(repository)
-    branch = checked_branch(git.policy, request.branch)
-    if not repository.line(["for-each-ref", "--format=%(refname)", f"refs/heads/{branch}"], reason):
-        raise failed(reason, f"there is no branch {branch!r}.")
+    branch = parse_branch(git.policy, request.branch)
+    if not repository.read_line(["for-each-ref", "--format=%(refname)", f"refs/heads/{branch}"], reason):
+        raise git_error(reason, f"there is no branch {branch!r}.")
     _require_unchanged_places(repository, state, [repository.commit_id(f"refs/heads/{branch}", reason)], reason)
     return lambda: _switch(repository, [branch], branch, reason)
 
@@ -43,16 +43,16 @@ def _require_unchanged_places(repository: Repository, state: State, target: list
     if not target or target[0] == state.commit:
         return
     base = state.commit or repository.empty_tree(reason)
-    listing = repository.look(
+    listing = repository.run_read(
         ["diff-tree", "-r", "-z", "--name-only", "--no-renames", base, *target], reason, max_bytes=MAX_LIST_BYTES
     )
-    changed = filter(None, paths_of(listing.stdout).split("\0"))
+    changed = filter(None, decode_paths(listing.stdout).split("\0"))
     paths = repository.git.rt.paths
     kept = next((path for path in changed if not paths.changeable(path)), None)
     if kept is not None:
-        raise Denied(Reason.PROTECTED_PATH, f"The switch would change {printable(kept)}, which is protected.")
+        raise Denied(Reason.PROTECTED_PATH, f"The switch would change {quote_unprintable(kept)}, which is protected.")
 
 
 def _switch(repository: Repository, args: list[str], branch: str, reason: GitReason) -> Answer:
-    repository.act([*_SWITCH, *args], reason)
+    repository.run_write([*_SWITCH, *args], reason)
     return Answer(f"On branch {branch}", {"branch": branch})

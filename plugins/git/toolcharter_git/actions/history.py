@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from toolcharter_git import names
-from toolcharter_git.changes import changes, described
-from toolcharter_git.reasons import GitReason, failed
-from toolcharter_git.repository import Git, Repository, content_of, paths_of, text_of
-from toolcharter_git.request import Answer, Request, checked_max_count, checked_paths, checked_ref
+from toolcharter_git.changes import changes_text, read_changes
+from toolcharter_git.reasons import GitReason, git_error
+from toolcharter_git.repository import Git, Repository, decode_content, decode_paths, decode_text
+from toolcharter_git.request import Answer, Request, parse_max_count, parse_paths, parse_ref
 from toolcharter_git.worktree import State, inspect_state
 
 FIELDS = ("commit", "parents", "author", "email", "date", "subject")
@@ -17,7 +17,7 @@ _LOG = ("log", "-z", "--no-color", "--no-decorate", "--no-mailmap", "--no-notes"
 def status(git: Git, request: Request) -> Callable[[], Answer]:
     """Show the current branch and every path that differs from it."""
     reason = GitReason.GIT_STATUS_FAILED
-    paths = checked_paths(request.paths)
+    paths = parse_paths(request.paths)
     repository = git.open(request.action, reason)
     repository.require_visible(paths)
 
@@ -33,18 +33,20 @@ def status(git: Git, request: Request) -> Callable[[], Answer]:
 def log(git: Git, request: Request) -> Callable[[], Answer]:
     """List the latest commits of `ref`, or of a range `A..B`."""
     reason = GitReason.GIT_LOG_FAILED
-    ref = checked_ref(git.policy, request.ref)
+    ref = parse_ref(git.policy, request.ref)
     if ":" in ref:
-        raise failed(GitReason.INVALID_REF, "ref must name commits.")
-    count = checked_max_count(request.max_count)
-    paths = checked_paths(request.paths)
+        raise git_error(GitReason.INVALID_REF, "ref must name commits.")
+    count = parse_max_count(request.max_count)
+    paths = parse_paths(request.paths)
     repository = git.open(request.action, reason)
     repository.require_visible(paths)
 
     def work() -> Answer:
         most = git.policy.max_commits
         wanted = f"--max-count={min(count, most + 1)}"
-        commits, is_cut = _commits(repository, [wanted, _range(repository, ref, reason), "--", *paths], reason)
+        commits, is_cut = _read_commits(
+            repository, [wanted, _resolve_range(repository, ref, reason), "--", *paths], reason
+        )
         has_more = is_cut or len(commits) > most
         del commits[most:]
         lines = [f"{each['commit'][:12]} {each['date'][:10]} {each['author']}: {each['subject']}" for each in commits]
@@ -57,25 +59,25 @@ def log(git: Git, request: Request) -> Callable[[], Answer]:
 def show(git: Git, request: Request) -> Callable[[], Answer]:
     """Show one commit with its changes, or a file or folder as it is in a commit (`REF:path`)."""
     reason = GitReason.GIT_SHOW_FAILED
-    ref, path = _split(checked_ref(git.policy, request.ref))
+    ref, path = _split_place(parse_ref(git.policy, request.ref))
     if ".." in ref:
-        raise failed(GitReason.INVALID_REF, "ref must name one commit.")
+        raise git_error(GitReason.INVALID_REF, "ref must name one commit.")
     repository = git.open(request.action, reason)
     if path is None:
         return lambda: _show_commit(repository, repository.commit_id(ref, reason), reason)
-    place = _checked_place(repository, path)
-    return lambda: _show_place(repository, repository.commit_id(ref, reason), place, reason)
+    place = _require_readable_place(repository, path)
+    return lambda: _show_file(repository, repository.commit_id(ref, reason), place, reason)
 
 
 def rev_parse(git: Git, request: Request) -> Callable[[], Answer]:
     """Return the id of the object that `ref` names."""
     reason = GitReason.GIT_REV_PARSE_FAILED
-    ref, path = _split(checked_ref(git.policy, request.ref))
+    ref, path = _split_place(parse_ref(git.policy, request.ref))
     repository = git.open(request.action, reason)
-    full = ref if path is None else f"{ref}:{_checked_place(repository, path)}"
+    full = ref if path is None else f"{ref}:{_require_readable_place(repository, path)}"
 
     def work() -> Answer:
-        found = repository.line(["rev-parse", "--verify", "--end-of-options", full], reason)
+        found = repository.read_line(["rev-parse", "--verify", "--end-of-options", full], reason)
         return Answer(found, {"ref": full, "id": found})
 
     return work
@@ -84,7 +86,7 @@ def rev_parse(git: Git, request: Request) -> Callable[[], Answer]:
 def _status_text(state: State, shown: int) -> str:
     head = f"On branch {state.branch}" if state.branch != "HEAD" else f"Detached at {state.commit}"
     lines = [
-        f"{entry.index}{entry.worktree} {names.printable(names.representable(entry.path))}"
+        f"{entry.index}{entry.worktree} {names.quote_unprintable(names.representable(entry.path))}"
         for entry in state.entries[:shown]
     ]
     rest = len(state.entries) - shown
@@ -92,12 +94,12 @@ def _status_text(state: State, shown: int) -> str:
     return "\n".join((head, *(lines or ["Nothing to commit, the worktree is clean."]), *tail))
 
 
-def _commits(
+def _read_commits(
     repository: Repository, args: list[str], reason: GitReason, body: str = ""
 ) -> tuple[list[dict[str, str]], bool]:
     """The commits, and whether the last ones are missing because git printed more than is read."""
-    answer = repository.read([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason)
-    *whole, cut = text_of(answer.stdout).split("\0")
+    answer = repository.read_limited([*_LOG, f"--format=tformat:{_FORMAT}{body}", *args], reason)
+    *whole, cut = decode_text(answer.stdout).split("\0")
     if not whole:  # the first commit was cut already: its last line may end within a secret
         whole = [cut[: cut.rfind("\n") + 1] or cut]
     records = [record.split("\x1f", len(FIELDS)) for record in whole]
@@ -106,7 +108,7 @@ def _commits(
     return found, answer.truncated
 
 
-def _range(repository: Repository, ref: str, reason: GitReason) -> str:
+def _resolve_range(repository: Repository, ref: str, reason: GitReason) -> str:
     dots = "..." if "..." in ref else ".."
     if dots not in ref:
         return repository.commit_id(ref, reason)
@@ -114,15 +116,15 @@ def _range(repository: Repository, ref: str, reason: GitReason) -> str:
     return dots.join(repository.commit_id(end or "HEAD", reason) for end in (base, head))
 
 
-def _split(ref: str) -> tuple[str, str | None]:
+def _split_place(ref: str) -> tuple[str, str | None]:
     revision, colon, path = ref.partition(":")
     return revision, path if colon else None
 
 
-def _checked_place(repository: Repository, path: str) -> str:
-    parts = names.parts_of(path) if path else []
+def _require_readable_place(repository: Repository, path: str) -> str:
+    parts = names.split_path(path) if path else []
     if parts is None or ".." in parts:
-        raise failed(GitReason.INVALID_REF, "the path in ref leads out of the repository.")
+        raise git_error(GitReason.INVALID_REF, "the path in ref leads out of the repository.")
     place = "/".join(parts)
     if place:
         repository.require_visible([place], "any")
@@ -130,34 +132,34 @@ def _checked_place(repository: Repository, path: str) -> str:
 
 
 def _show_commit(repository: Repository, commit: str, reason: GitReason) -> Answer:
-    found, _ = _commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")
+    found, _ = _read_commits(repository, ["--max-count=1", commit, "--"], reason, body="%b")
     if not found:
-        raise failed(reason, "the commit's author has too long a name to be shown.")
+        raise git_error(reason, "the commit's author has too long a name to be shown.")
     item = found[0]
     message = f"{item['subject']}\n\n{item.pop('body', '')}".strip()
     first = item["parents"].partition(" ")[0] or repository.empty_tree(reason)
-    changed = changes(repository, [first, commit], (), reason)
+    changed = read_changes(repository, [first, commit], (), reason)
     head = f"commit {commit}\nAuthor: {item['author']} <{item['email']}>\nDate: {item['date']}\n\n{message}\n\n"
-    return Answer(head + described(changed), {"kind": "commit", **item, "message": message, **changed})
+    return Answer(head + changes_text(changed), {"kind": "commit", **item, "message": message, **changed})
 
 
-def _show_place(repository: Repository, commit: str, place: str, reason: GitReason) -> Answer:
-    kind = repository.line(["cat-file", "-t", f"{commit}:{place}"], reason)
+def _show_file(repository: Repository, commit: str, place: str, reason: GitReason) -> Answer:
+    kind = repository.read_line(["cat-file", "-t", f"{commit}:{place}"], reason)
     if kind == "tree":
         return _show_tree(repository, commit, place, reason)
     if kind != "blob":
-        raise failed(reason, f"{place!r} is a {kind}.")
-    content = content_of(repository.read(["cat-file", "blob", f"{commit}:{place}"], reason))
+        raise git_error(reason, f"{place!r} is a {kind}.")
+    content = decode_content(repository.read_limited(["cat-file", "blob", f"{commit}:{place}"], reason))
     return Answer(content, {"kind": "file", "commit": commit, "path": place, "content": content})
 
 
 def _show_tree(repository: Repository, commit: str, place: str, reason: GitReason) -> Answer:
-    listing = paths_of(repository.look(["ls-tree", "-z", f"{commit}:{place}"], reason).stdout)
+    listing = decode_paths(repository.run_read(["ls-tree", "-z", f"{commit}:{place}"], reason).stdout)
     rows = [record.partition("\t") for record in listing.split("\0") if record]
     found = [name + "/" * (facts.split(" ")[1] == "tree") for facts, _, name in rows]
-    shown = {*repository.visible("/".join(filter(None, (place, name))) for name in found)}
+    shown = {*repository.filter_visible("/".join(filter(None, (place, name))) for name in found)}
     items = [names.representable(name) for name in found if "/".join(filter(None, (place, name))) in shown]
     return Answer(
-        "\n".join(map(names.printable, items)) or "An empty folder.",
+        "\n".join(map(names.quote_unprintable, items)) or "An empty folder.",
         {"kind": "folder", "commit": commit, "path": place, "items": items},
     )
