@@ -31,38 +31,38 @@ class LineSender:
         """
         line = json.dumps({"delivery": item.delivery, **item.payload()}, default=str).encode() + b"\n"
         try:
-            found = self._found()
+            found = self._stat_path()
             if found is not None and stat.S_ISSOCK(found.st_mode):
-                self._to_socket(line)
+                self._write_to_socket(line)
             else:
-                self._to_file(line)
+                self._write_to_file(line)
         except OSError as error:
             raise NotDelivered(f"the local channel: {os.strerror(error.errno or 0)}") from error
 
-    def _found(self) -> os.stat_result | None:
+    def _stat_path(self) -> os.stat_result | None:
         """Return the state of the path; None if it does not exist.
 
         Raises:
             NotDelivered: The path is neither a file nor a socket, or other users may write to it or replace it.
         """
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _require_own(self._path.parent.stat(), "its folder")
+        _require_own_path(self._path.parent.stat(), "its folder")
         try:
             found = self._path.lstat()
         except FileNotFoundError:
             return None
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISSOCK(found.st_mode)):
             raise NotDelivered("the local channel: the path is neither a file nor a socket")
-        _require_own(found, "it")
+        _require_own_path(found, "it")
         return found
 
-    def _to_socket(self, line: bytes) -> None:
+    def _write_to_socket(self, line: bytes) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(TIMEOUT_S)
             connection.connect(str(self._path))
             connection.sendall(line)
 
-    def _to_file(self, line: bytes) -> None:
+    def _write_to_file(self, line: bytes) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(self._path, flags, 0o600)
         try:
@@ -70,10 +70,10 @@ class LineSender:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
                 raise NotDelivered("the local channel: the path is not a file")
-            _require_own(found, "it")
+            _require_own_path(found, "it")
             if found.st_size and found.st_size + len(line) > self._max_bytes:
                 self._path.rename(f"{self._path}.1")
-                self._to_file(line)
+                self._write_to_file(line)
                 return
             written = os.write(descriptor, line)
             if written < len(line):
@@ -87,7 +87,7 @@ class LineSender:
         """Do nothing: no file stays open."""
 
 
-def _require_own(found: os.stat_result, what: str) -> None:
+def _require_own_path(found: os.stat_result, what: str) -> None:
     sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
     if found.st_uid not in {os.geteuid(), 0} or (found.st_mode & _OTHERS_MAY_WRITE and not sticky):
         raise NotDelivered(f"the local channel: {what} belongs to another user, or other users may write there")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     lines = lazy("toolcharter_messages.lines")  # needed only for a delivery
 
-DEFAULT = "messages/messages.jsonl"
+DEFAULT_URL = "messages/messages.jsonl"
 
 
 class LocalChannel(NamedTuple):
@@ -37,7 +37,7 @@ def open_channel(url: str) -> Channel:
     """
     given = url.removeprefix("local:").removeprefix("//")
     if not given:
-        path = state_path(DEFAULT, os.environ)
+        path = state_path(DEFAULT_URL, os.environ)
         if path is None:
             raise ValueError("there is no home folder; write `local:/PATH`")
         return LocalChannel(path)

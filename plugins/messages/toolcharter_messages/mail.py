@@ -24,7 +24,7 @@ MAX_SUBJECT = 120
 _PERMANENT = 500
 
 
-class _Failed(NamedTuple):
+class _FailedAttempt(NamedTuple):
     """An attempt that did not deliver."""
 
     why: str
@@ -56,30 +56,30 @@ class MailSender:
                 raise NotDelivered(f"{self._server.host}:{self._server.port}: {failed.why} ({tries})")
             attempt += 1
 
-    def _attempt(self, mail: EmailMessage, to: str) -> _Failed | None:
+    def _attempt(self, mail: EmailMessage, to: str) -> _FailedAttempt | None:
         """Make one attempt. The server's text is never shown: it may repeat parts of the mail."""
         connection: smtplib.SMTP | None = None
         try:
-            connection = self._connected()
+            connection = self._connect()
             connection.send_message(mail, self._server.sender, [to])
         except smtplib.SMTPNotSupportedError:
-            return _Failed("it offers no TLS, or no known way to sign in", final=True)
+            return _FailedAttempt("it offers no TLS, or no known way to sign in", final=True)
         except smtplib.SMTPRecipientsRefused as error:
             (status, _), *_ = error.recipients.values()
-            return _Failed(f"answered {status} to the address", final=status >= _PERMANENT)
+            return _FailedAttempt(f"answered {status} to the address", final=status >= _PERMANENT)
         except smtplib.SMTPResponseException as error:
-            return _Failed(f"answered {error.smtp_code}", final=error.smtp_code >= _PERMANENT)
+            return _FailedAttempt(f"answered {error.smtp_code}", final=error.smtp_code >= _PERMANENT)
         except ssl.SSLCertVerificationError:
-            return _Failed("its certificate is not trusted", final=True)
+            return _FailedAttempt("its certificate is not trusted", final=True)
         except (OSError, smtplib.SMTPException) as error:
-            return _Failed(type(error).__name__, final=False)
+            return _FailedAttempt(type(error).__name__, final=False)
         finally:
             if connection is not None:
                 with suppress(OSError, smtplib.SMTPException):
                     connection.quit()
         return None
 
-    def _connected(self) -> smtplib.SMTP:
+    def _connect(self) -> smtplib.SMTP:
         server = self._server
         context = ssl.create_default_context(cafile=server.ca or None)
         if server.tls == "implicit":

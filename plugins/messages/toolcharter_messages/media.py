@@ -11,18 +11,18 @@ from toolcharter_messages.policy import MessagePolicy, MessageReason
 _MEDIA = re.compile(r"MEDIA:(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>\S+))")
 
 
-class Parts(NamedTuple):
+class MessageParts(NamedTuple):
     """A message without its `MEDIA:` words, and the paths in these words."""
 
     text: str
     paths: tuple[str, ...]
 
 
-def parts_of(message: str) -> Parts:
+def split_media(message: str) -> MessageParts:
     """Parse *message*; a path with blanks has to be quoted."""
     paths = [found["quoted"] or found["plain"] for found in _MEDIA.finditer(message)]
     kept = (_MEDIA.sub("", line).rstrip() for line in message.splitlines() if not _is_media_alone(line))
-    return Parts("\n".join(kept).strip(), tuple(dict.fromkeys(paths)))
+    return MessageParts("\n".join(kept).strip(), tuple(dict.fromkeys(paths)))
 
 
 def _is_media_alone(line: str) -> bool:

@@ -20,8 +20,8 @@ from toolcharter import (
     ToolSpec,
     scrub_text,
 )
-from toolcharter_messages.media import Parts, parts_of, read_media
-from toolcharter_messages.policy import Action, MessagePolicy, MessageReason, Way
+from toolcharter_messages.media import MessageParts, read_media, split_media
+from toolcharter_messages.policy import Action, ChannelPolicy, MessagePolicy, MessageReason
 
 MAX_REASON = 500
 
@@ -41,12 +41,12 @@ class Route(NamedTuple):
 
     channel: str
     target: str
-    way: Way | None
+    channel_policy: ChannelPolicy | None
     """None if the policy has no such channel: then only the host can deliver, with the reply to the current chat."""
     is_own: bool
 
 
-def route_of(policy: MessagePolicy, caller: Caller, channel: str, target: str) -> Route:
+def resolve_route(policy: MessagePolicy, caller: Caller, channel: str, target: str) -> Route:
     """Return the route of a message for *channel* and *target*, by default to the current chat.
 
     Raises:
@@ -84,22 +84,22 @@ def build(_workspace: Path, policy: MessagePolicy, rt: ToolRuntime) -> Callable[
             forward_reason: The user's words that ask for it.
         """
         ctx = rt.start("message", action=action)
-        route, parts = route_of(policy, rt.caller, channel, target), parts_of(message)
-        _require_sendable(route, parts, policy)
+        route, parts = resolve_route(policy, rt.caller, channel, target), split_media(message)
+        _require_deliverable(route, parts, policy)
         if not route.is_own:
-            _require_forward(route, forward=forward, reason=forward_reason)
+            _require_forward_allowed(route, forward=forward, reason=forward_reason)
         media = read_media(paths, parts.paths, policy)
         ctx.policy_passed()
         named = list(parts.paths)
         data = MessageData(status="sent", channel=route.channel, target=route.target, media=named)
-        if route.way is None:
+        if route.channel_policy is None:
             data["status"] = "handed_over"
             told = "\n".join(f"MEDIA:{path}" for path in named)
             return ctx.ok("The files are delivered with your reply.", user_text=told, data=data)
         text, _ = scrub_text(parts.text)
         item = Message(route.target, text, _fields(rt.caller, forward_reason), f"{ctx.call_id}-{token_hex(6)}", media)
         try:
-            _deliver(rt, route.way, item)
+            _deliver(rt, route.channel_policy, item)
         except NotDelivered as error:
             return ctx.error(f"It was not delivered: {error}", reason=MessageReason.NOT_DELIVERED, retryable=True)
         said = f"Sent to {route.channel} {route.target}."
@@ -108,7 +108,7 @@ def build(_workspace: Path, policy: MessagePolicy, rt: ToolRuntime) -> Callable[
     return message
 
 
-def _require_sendable(route: Route, parts: Parts, policy: MessagePolicy) -> None:
+def _require_deliverable(route: Route, parts: MessageParts, policy: MessagePolicy) -> None:
     if route.is_own and parts.text:
         what = "You answer this chat already: write the text in your reply. Only MEDIA:path can be sent here."
         raise ToolError(what, reason=MessageReason.TEXT_IS_THE_REPLY)
@@ -119,15 +119,15 @@ def _require_sendable(route: Route, parts: Parts, policy: MessagePolicy) -> None
         raise ToolError(what, reason=MessageReason.MESSAGE_TOO_LONG)
 
 
-def _require_forward(route: Route, *, forward: bool, reason: str) -> None:
+def _require_forward_allowed(route: Route, *, forward: bool, reason: str) -> None:
     """Refuse a message to another chat that the policy does not allow, or that the user has not asked for.
 
     Raises:
         Denied: `channel_not_allowed`, `target_not_allowed`, `forward_needed`.
     """
-    if route.way is None:
+    if route.channel_policy is None:
         raise Denied(MessageReason.CHANNEL_NOT_ALLOWED, "The profile does not name this channel.")
-    if not route.way.reaches(route.target):
+    if not route.channel_policy.allows_target(route.target):
         raise Denied(MessageReason.TARGET_NOT_ALLOWED, "The profile does not allow messages to this chat.")
     if not forward or not reason.strip() or len(reason) > MAX_REASON:
         hint = "If the user asked for it, say forward=true and quote their words in forward_reason."
@@ -139,7 +139,7 @@ def _fields(caller: Caller, reason: str) -> Mapping[str, Any]:
     return {name: value for name, value in known.items() if value}
 
 
-def _deliver(rt: ToolRuntime, way: Way, item: Message) -> None:
+def _deliver(rt: ToolRuntime, channel_policy: ChannelPolicy, item: Message) -> None:
     """Deliver *item* before the deadline of the call.
 
     Raises:
@@ -152,7 +152,7 @@ def _deliver(rt: ToolRuntime, way: Way, item: Message) -> None:
         sleep(seconds)
         return False
 
-    sender: Sender[Message] = rt.channel(ChannelUrl(way.deliver, way.url))
+    sender: Sender[Message] = rt.channel(ChannelUrl(channel_policy.deliver, channel_policy.url))
     try:
         sender.send(item, pause)
     finally:
@@ -162,10 +162,14 @@ def _deliver(rt: ToolRuntime, way: Way, item: Message) -> None:
 def asks(policy: MessagePolicy, call: Call) -> Ask | None:
     """Ask a person about a message to another chat, unless the policy waives it."""
     try:
-        route = route_of(policy, call.caller, call.args.get("channel") or "", call.args.get("target") or "")
+        route = resolve_route(policy, call.caller, call.args.get("channel") or "", call.args.get("target") or "")
     except ToolError:
         return None  # the tool itself reports the error
-    if route.is_own or (route.way is not None and route.way.unattended and route.way.reaches(route.target)):
+    if route.is_own or (
+        route.channel_policy is not None
+        and route.channel_policy.unattended
+        and route.channel_policy.allows_target(route.target)
+    ):
         return None
     return Ask(MessageReason.ANOTHER_CHAT, f"A message to {route.target!r} on {route.channel!r}.")
 

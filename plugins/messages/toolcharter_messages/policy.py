@@ -12,7 +12,7 @@ from toolcharter import ChannelUrl, ToolPolicy
 Count = Annotated[int, Field(ge=1)]
 
 
-class Way(ToolPolicy):
+class ChannelPolicy(ToolPolicy):
     """One channel."""
 
     deliver: str = "log"
@@ -24,7 +24,7 @@ class Way(ToolPolicy):
     unattended: bool = False
     """Whether messages to these chats are sent without asking a person."""
 
-    def reaches(self, target: str) -> bool:
+    def allows_target(self, target: str) -> bool:
         """Return whether messages to *target* are allowed."""
         return any(fnmatchcase(target, one) for one in self.targets)
 
@@ -32,7 +32,7 @@ class Way(ToolPolicy):
 class MessagePolicy(ToolPolicy):
     """How far one profile lets `message` go."""
 
-    channels: Mapping[str, Way] = {}
+    channels: Mapping[str, ChannelPolicy] = {}
     """The channels, by the names that callers and calls use; none by default."""
     max_chars: Count = 10_000
     """How long a text may be, in characters."""
