@@ -18,7 +18,7 @@ import httpx
 from toolcharter import ApprovalAnswer, ApprovalRequest, hookimpl
 from toolcharter_approver.own_files import require_own_file, require_own_socket
 from toolcharter_approver.policy import ApproverPolicy
-from toolcharter_approver.wire import SIGNATURE, BadAnswer, Seal, answer_of, is_nobody, question
+from toolcharter_approver.wire import SIGNATURE, BadAnswer, Signer, encode_question, parse_answer, says_nobody_available
 
 MAX_ANSWER = 65536
 """The longest answer, in bytes."""
@@ -30,7 +30,7 @@ WITHDRAW_S = 5.0
 """How long one try to withdraw a question may take, in seconds."""
 WITHDRAW_AGAIN_S = (0.5, 2.0)
 """The pauses before further tries, in seconds."""
-_MAX_PLACE = 2048
+_MAX_POLL_URL = 2048
 _TOKEN = re.compile("[!-~]+")
 
 
@@ -41,13 +41,13 @@ class HttpApprover:
         self._socket = policy.socket
         self._workspace = workspace
         self._url = httpx.URL(policy.url if self._socket is None else "http://localhost/")
-        self._certificates = _certificates(policy, workspace)
+        self._certificates = _require_certificates(policy, workspace)
         self._interval_s = policy.poll_interval_s
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if policy.token_env is not None:
-            self._headers["Authorization"] = f"Bearer {_secret(policy.token_env, 'token')}"
+            self._headers["Authorization"] = f"Bearer {_read_secret(policy.token_env, 'token')}"
         secret = _shared_secret(policy, workspace)
-        self._seal = None if secret is None else Seal(secret)
+        self._signer = None if secret is None else Signer(secret)
         if self._socket is not None:
             require_own_socket(self._socket, workspace)
         if self._certificates:
@@ -68,13 +68,13 @@ class HttpApprover:
         if self._socket is not None and not require_own_socket(self._socket, self._workspace):
             return None
         nonce = secrets.token_hex(16)
-        body = question(request, nonce)
+        body = encode_question(request, nonce)
         headers = {"Content-Type": "application/json"}
-        if self._seal is not None:
-            headers[SIGNATURE] = self._seal.of_question(body)
-        async with self._client() as client:
+        if self._signer is not None:
+            headers[SIGNATURE] = self._signer.sign_question(body)
+        async with self._open_client() as client:
             try:
-                answer = await self._answer(
+                answer = await self._send_request(
                     client, client.build_request("POST", self._url, content=body, headers=headers)
                 )
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -86,11 +86,11 @@ class HttpApprover:
         if answer is None:
             return None
         given, signature = answer
-        if self._seal is not None:
-            self._seal.require(signature, nonce, given)
-        return answer_of(given, request.digest)
+        if self._signer is not None:
+            self._signer.verify_answer(signature, nonce, given)
+        return parse_answer(given, request.digest)
 
-    def _client(self) -> httpx.AsyncClient:
+    def _open_client(self) -> httpx.AsyncClient:
         """A client for one question: a shared client's connections could belong to another event loop."""
         over = None if self._socket is None else httpx.AsyncHTTPTransport(uds=str(self._socket))
         return httpx.AsyncClient(
@@ -107,7 +107,7 @@ class HttpApprover:
         try:
             while True:
                 await asyncio.sleep(self._interval_s)
-                answer = await self._answer(client, client.build_request("GET", place))
+                answer = await self._send_request(client, client.build_request("GET", place))
                 if not isinstance(answer, httpx.URL):
                     return answer
         except BaseException:
@@ -117,15 +117,17 @@ class HttpApprover:
                 thread.start()
             raise
 
-    async def _answer(self, client: httpx.AsyncClient, asked: httpx.Request) -> tuple[bytes, str] | httpx.URL | None:
+    async def _send_request(
+        self, client: httpx.AsyncClient, asked: httpx.Request
+    ) -> tuple[bytes, str] | httpx.URL | None:
         """Send a request; return the answer with its signature, the URL to poll, or None if no person is available."""
         response = await client.send(asked, stream=True)
         try:
             status = response.status_code
             if status == HTTPStatus.ACCEPTED:
-                return asked.url if asked.method == "GET" else self._place(response.headers.get("Location", ""))
-            body = await _read(response)
-            if status == HTTPStatus.NOT_FOUND and is_nobody(body):
+                return asked.url if asked.method == "GET" else self._poll_url(response.headers.get("Location", ""))
+            body = await _read_body(response)
+            if status == HTTPStatus.NOT_FOUND and says_nobody_available(body):
                 return None
             if status != HTTPStatus.OK:
                 raise BadAnswer(f"status {status}")
@@ -133,9 +135,9 @@ class HttpApprover:
         finally:
             await response.aclose()
 
-    def _place(self, location: str) -> httpx.URL:
+    def _poll_url(self, location: str) -> httpx.URL:
         """The URL at which the answer will be; refused if it is not at the service itself."""
-        if not location or len(location) > _MAX_PLACE:
+        if not location or len(location) > _MAX_POLL_URL:
             raise BadAnswer("no valid URL to poll for the answer")
         try:
             place = self._url.join(location)
@@ -189,7 +191,7 @@ def _origin(url: httpx.URL) -> tuple[str, str, int]:
     return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
 
 
-async def _read(response: httpx.Response) -> bytes:
+async def _read_body(response: httpx.Response) -> bytes:
     """The body without decompression: a decompressed body could have any length, and none was requested."""
     body, loop, limit = bytearray(), asyncio.get_running_loop(), asyncio.timeout(None)
     try:
@@ -215,7 +217,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
+def _require_certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
     """The files that the policy names for TLS; refused if another user or a tool could have written them."""
     named = {"client_cert": policy.client_cert, "client_key": policy.client_key, "ca_file": policy.ca_file}
     files = {name: path for name, path in named.items() if path is not None}
@@ -227,7 +229,7 @@ def _certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
 def _shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
     """The secret that signs questions and answers; None if the service proves itself in another way."""
     if policy.secret_env is not None:
-        where, value = f"the environment variable {policy.secret_env!r}", _secret(policy.secret_env, "secret")
+        where, value = f"the environment variable {policy.secret_env!r}", _read_secret(policy.secret_env, "secret")
     elif policy.secret_file is not None:
         require_own_file(policy.secret_file, workspace, is_secret=True)
         where, value = repr(str(policy.secret_file)), policy.secret_file.read_bytes().decode("latin-1").strip()
@@ -241,7 +243,7 @@ def _shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
     return value.encode()
 
 
-def _secret(variable: str, what: str) -> str:
+def _read_secret(variable: str, what: str) -> str:
     value = os.environ.get(variable, "").strip()
     if not _TOKEN.fullmatch(value):
         raise ValueError(f"the environment variable {variable!r} holds no {what}")

@@ -18,7 +18,7 @@ def require_own_file(path: Path, workspace: Path, *, is_secret: bool = False) ->
     Raises:
         ValueError: The file is refused, missing, or not a regular file. The text says what to do.
     """
-    found = _found(path, workspace)
+    found = _stat_own(path, workspace)
     if not stat.S_ISREG(found.st_mode):
         raise ValueError(f"{str(path)!r} is not a regular file")
     if is_secret and found.st_mode & (stat.S_IROTH | stat.S_IRGRP):
@@ -36,18 +36,18 @@ def require_own_socket(path: Path, workspace: Path) -> bool:
     Raises:
         ValueError: It is not a socket, or other users or tools can write to it or its folder.
     """
-    folder = _found(path.parent, workspace)
+    folder = _stat_own(path.parent, workspace)
     if folder.st_uid != os.geteuid():
         raise ValueError(f"{str(path.parent)!r}, the folder of the socket, belongs to another user")
     if not path.is_symlink() and not path.exists():
         return False
     if not stat.S_ISSOCK(path.lstat().st_mode):
         raise ValueError(f"{str(path)!r} is not a socket")
-    _require_own(path, path.lstat())
+    _require_own_path(path, path.lstat())
     return True
 
 
-def _found(path: Path, workspace: Path) -> os.stat_result:
+def _stat_own(path: Path, workspace: Path) -> os.stat_result:
     """The status of the file at *path*; refused unless only the user and root can have put it there."""
     try:
         real, root = path.resolve(strict=True), workspace.resolve()
@@ -59,12 +59,12 @@ def _found(path: Path, workspace: Path) -> os.stat_result:
     for folder in real.parents:
         found = folder.stat()
         if not found.st_mode & stat.S_ISVTX:  # in a sticky folder such as /tmp, users can only rename their own files
-            _require_own(folder, found)
-    _require_own(real, real.stat())
+            _require_own_path(folder, found)
+    _require_own_path(real, real.stat())
     return real.stat()
 
 
-def _require_own(path: Path, found: os.stat_result) -> None:
+def _require_own_path(path: Path, found: os.stat_result) -> None:
     if found.st_uid not in {0, os.geteuid()}:
         raise ValueError(f"{str(path)!r} belongs to another user")
     if found.st_mode & _OTHERS_MAY_WRITE:

@@ -25,7 +25,7 @@ class BadAnswer(Exception):
     """The service's response is not an answer to the question."""
 
 
-class Seal:
+class Signer:
     """Signs with a secret that the service shares.
 
     The question is signed as well: with a changed question, a person would approve another call than the one shown.
@@ -35,28 +35,28 @@ class Seal:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def of_question(self, body: bytes) -> str:
+    def sign_question(self, body: bytes) -> str:
         """Return the signature of a question, whose body holds the nonce."""
         return self._sign(body)
 
-    def of_answer(self, nonce: str, body: bytes) -> str:
+    def sign_answer(self, nonce: str, body: bytes) -> str:
         """Return the signature of the answer to the question with *nonce*."""
         return self._sign(nonce.encode() + b"." + body)  # No question begins like this.
 
-    def require(self, signature: str, nonce: str, body: bytes) -> None:
+    def verify_answer(self, signature: str, nonce: str, body: bytes) -> None:
         """Refuse an answer without the right signature.
 
         Raises:
             BadAnswer: *signature* is for another text, or made with another secret.
         """
-        if not hmac.compare_digest(signature.encode(), self.of_answer(nonce, body).encode()):
+        if not hmac.compare_digest(signature.encode(), self.sign_answer(nonce, body).encode()):
             raise BadAnswer("the signature is wrong")
 
     def _sign(self, content: bytes) -> str:
         return f"sha256={hmac.digest(self._secret, content, 'sha256').hex()}"
 
 
-def question(request: ApprovalRequest, nonce: str) -> bytes:
+def encode_question(request: ApprovalRequest, nonce: str) -> bytes:
     """Return *request* as JSON: all its fields, and *nonce*, which is new in each question."""
     fields = {
         **request._asdict(),
@@ -68,7 +68,7 @@ def question(request: ApprovalRequest, nonce: str) -> bytes:
     return json.dumps(fields).encode()
 
 
-def is_nobody(body: bytes) -> bool:
+def says_nobody_available(body: bytes) -> bool:
     """Return whether *body* says that no person is available."""
     try:
         said: object = json.loads(body)
@@ -77,14 +77,14 @@ def is_nobody(body: bytes) -> bool:
     return said == {"error": "nobody"}
 
 
-def answer_of(body: bytes, digest: str) -> ApprovalAnswer:
+def parse_answer(body: bytes, digest: str) -> ApprovalAnswer:
     """Parse an answer: `{"digest": DIGEST, "answer": WORD, "approver": NAME, "message": TEXT}`, the last two if known.
 
     Raises:
         BadAnswer: The body is not such an object, or is about another call.
         ValueError: The body is not JSON.
     """
-    answer = json.loads(body, object_pairs_hook=_object)
+    answer = json.loads(body, object_pairs_hook=_unique_keys)
     if not isinstance(answer, dict) or answer.keys() - _FIELDS:
         raise BadAnswer("the answer is not an object, or has an unknown field")
     if answer.get("digest") != digest:
@@ -96,19 +96,19 @@ def answer_of(body: bytes, digest: str) -> ApprovalAnswer:
         raise BadAnswer("the approver's name is not valid")
     if not isinstance(message, str | None):
         raise BadAnswer("the message is not text")
-    return ApprovalAnswer(_WORDS[word], approver, None if message is None else _shown(message))
+    return ApprovalAnswer(_WORDS[word], approver, None if message is None else _clean_message(message))
 
 
 def _is_name(given: object) -> bool:
     return isinstance(given, str) and 0 < len(given) <= MAX_NAME and given.isprintable()
 
 
-def _shown(message: str) -> str | None:
+def _clean_message(message: str) -> str | None:
     text = " ".join(message.split())
     return (text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]} ...") or None
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise BadAnswer("a field is given twice")
