@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from toolcharter.guards.rates import Keys, RateLimits
+from toolcharter.guards.rates import RateKeys, RateLimits
 from toolcharter.profile.settings import Rate, Rates
 
 RATES = Rates(total=Rate(calls_per_hour=1_000_000))
@@ -18,7 +18,7 @@ def after_batch() -> None:
     """Begin with empty counts."""
     bound = RateLimits([RATES]).bind("read", None)
     assert bound is not None
-    OPERATIONS["take"] = partial(bound.take, Keys("session", "agent"))
+    OPERATIONS["take"] = partial(bound.take, RateKeys("session", "agent"))
 
 
 after_batch()

@@ -9,7 +9,7 @@ from tests.samples import row_params, sample_rows
 
 from toolcharter.api.call import Call, Caller, Deny
 from toolcharter.guards.session import ActiveSessionGuards
-from toolcharter.guards.session.state import of_call
+from toolcharter.guards.session.state import digest_call
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import ReadBeforeWrite, Repeats, SessionGuards, SkipDuplicate
 
@@ -86,7 +86,7 @@ def test_nothing_is_answered_from_a_cache(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", params(lambda row: has_calls(row, dict)))
 def test_order_of_arguments(row: dict[str, Any]) -> None:
     """Two calls are the same by their canonical arguments."""
-    names = {of_call("tool", None, args) for args in row["input"]["calls"]}
+    names = {digest_call("tool", None, args) for args in row["input"]["calls"]}
 
     assert (len(names) == 1) is row.get("unified", row["expect"])["same"]
 

@@ -9,11 +9,11 @@ from tests.cases.conftest import Bench, tool_of
 from tests.samples import sample_rows
 
 from toolcharter import Caller, ConfigurationError, ToolError, ToolPolicy, ToolSpec
-from toolcharter.guards.rates import BoundLimits, Keys, RateLimits
+from toolcharter.guards.rates import BoundLimits, RateKeys, RateLimits
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.settings import Rate, Rates
 
-KEYS = Keys("session", "agent")
+KEYS = RateKeys("session", "agent")
 
 # The rows about the registry: the test that shows what they want, or the sentence of the design that decides otherwise.
 ELSEWHERE = {
@@ -150,7 +150,7 @@ def test_memory_is_bounded_however_many_keys_there_are(clock: Clock) -> None:
     assert bound is not None
     for number in range(20_000):
         clock.now += 10
-        bound.take(Keys(str(number), "agent"))
+        bound.take(RateKeys(str(number), "agent"))
 
     (counter,) = limits._counters.values()
 

@@ -11,7 +11,7 @@ from tests.samples import row_params, sample_rows
 from tests.waiting import until
 
 from toolcharter import AgentResult, AgentTask, Store
-from toolcharter.guards.session.state import of_call
+from toolcharter.guards.session.state import digest_call
 from toolcharter_agents import notifications
 from toolcharter_agents.states import State, Subagent
 
@@ -99,10 +99,10 @@ def test_what_an_action_does_to_the_streak(row: dict[str, Any], levels: Calls) -
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "same hash" in row["case"]]))
 def test_calls_by_what_makes_them_the_same(row: dict[str, Any]) -> None:
     """Tool and arguments, in whatever order the arguments are."""
-    first = of_call("list_files", None, {"path": ".", "depth": 1})
+    first = digest_call("list_files", None, {"path": ".", "depth": 1})
 
-    same = first == of_call("list_files", None, {"depth": 1, "path": "."})
-    other = first == of_call("read_file", None, {"path": ".", "depth": 1})
+    same = first == digest_call("list_files", None, {"depth": 1, "path": "."})
+    other = first == digest_call("read_file", None, {"path": ".", "depth": 1})
 
     assert (same, other) == (row["expect"]["ok"], False)
 

@@ -159,7 +159,7 @@ def _later_steps(pipeline: CallPipeline, ctx: CallContext, decision: Decision) -
     change = "use a path, a program or a repository that is certainly in its place; or first do what the message says"
     yield _stage_step("guard", looked_at, decision, change)
     yield _approval_step(ctx, decision)
-    limits = [] if state.rates is None else state.rates.concerning(pipeline.tool.spec.name, pipeline.caller.agent)
+    limits = [] if state.rates is None else state.rates.limits_for(pipeline.tool.spec.name, pipeline.caller.agent)
     waiting = (
         f"{', '.join(limit.text for limit in limits)}; not counted in a dry run" if limits else "none apply to the tool"
     )

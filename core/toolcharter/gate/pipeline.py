@@ -42,7 +42,7 @@ from toolcharter.policy.rule_input import RuleInput
 if TYPE_CHECKING:
     from toolcharter.gate.stages import s6_limits
     from toolcharter.gate.stages.s4_session import SessionStage
-    from toolcharter.guards.rates.answers import Keys
+    from toolcharter.guards.rates.answers import RateKeys
 else:
     s6_limits = lazy("toolcharter.gate.stages.s6_limits")
 
@@ -258,7 +258,7 @@ class CallPipeline:
         dry.dry, dry.live_key, dry.children, dry.seen = True, id(dry), [], None
         return await self.body.dry_run(dry)
 
-    def rate_keys(self, ctx: CallContext) -> "Keys":
+    def rate_keys(self, ctx: CallContext) -> "RateKeys":
         """Return the keys under which rate limits count *ctx*: those of the outermost call's caller.
 
         So a subagent shares its parent's limits.

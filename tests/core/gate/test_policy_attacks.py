@@ -204,7 +204,7 @@ class TestChangedArguments:
 FORKING = """
 import os, signal, threading
 from toolcharter.guards.session import ActiveSessionGuards
-from toolcharter.guards.rates import Keys, RateLimits
+from toolcharter.guards.rates import RateKeys, RateLimits
 from toolcharter.profile.settings import SessionGuards, Rate, Rates, Repeats
 
 limits = RateLimits([Rates(total=Rate(calls_per_minute=1))])
@@ -221,7 +221,7 @@ held.wait()
 child = os.fork()
 if child == 0:
     signal.alarm(120)
-    answers = [bound.take(Keys("s", "a")) is None for _ in range(2)]
+    answers = [bound.take(RateKeys("s", "a")) is None for _ in range(2)]
     print(answers, memory.after("s", None, "ok", ""), flush=True)
     os._exit(0)
 done.set()

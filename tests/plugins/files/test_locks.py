@@ -397,7 +397,7 @@ def test_lock_that_comes_between_look_and_write_is_respected(
     toolbox: Toolbox, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was free when the call looked is looked at again for the change."""
-    monkeypatch.setattr(leases.WorkspaceLeases, "look", lambda *_: None)
+    monkeypatch.setattr(leases.WorkspaceLeases, "check", lambda *_: None)
     do(toolbox, ANN, "lock_paths", globs=["a.txt", "moved/deep/c.py"])
 
     reasons = [

@@ -52,7 +52,7 @@ class SessionStage:
         """Return a cached result instead of running the call's body; None if the body must run."""
         if self._cached is None or call.tool not in self._known:
             return None
-        return self._cached.answer(session, call)
+        return self._cached.find(session, call)
 
     def enter(self, call: Call) -> None:
         """Record that the call enters its body."""

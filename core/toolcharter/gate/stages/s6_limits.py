@@ -7,7 +7,7 @@ from toolcharter.api.call import Caller
 from toolcharter.api.reasons import Reason
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.waiting import Wait, wait_for
-from toolcharter.guards.rates.answers import Answer, Keys, Refused
+from toolcharter.guards.rates.answers import Answer, RateKeys, Refused
 
 if TYPE_CHECKING:
     from toolcharter.guards.rates.binding import BoundLimits
@@ -16,12 +16,12 @@ _UNNAMED = "-"
 """The session, or the agent, of callers that name none. Their calls are counted together, so that none escapes."""
 
 
-def keys_of(caller: Caller) -> Keys:
+def keys_of(caller: Caller) -> RateKeys:
     """Return the session and the agent that calls of *caller* count for. A started agent counts for the first agent."""
     if caller.delegation is not None:
         caller = caller.delegation.top
     session = caller.apart(caller.session or caller.agent or _UNNAMED)
-    return Keys(session, caller.apart(caller.agent or caller.session or _UNNAMED))
+    return RateKeys(session, caller.apart(caller.agent or caller.session or _UNNAMED))
 
 
 def session_of(caller: Caller) -> str:
@@ -36,7 +36,7 @@ def session_of(caller: Caller) -> str:
     return caller.apart(caller.session or nameless)
 
 
-async def acquire(limits: "BoundLimits", ctx: CallContext, keys: Keys) -> None:
+async def acquire(limits: "BoundLimits", ctx: CallContext, keys: RateKeys) -> None:
     """Count *ctx* in all *limits*, or refuse it. May wait, because another process may keep the counts."""
     refuse_if_limited(ctx, await wait_for(Wait(partial(limits.take, keys), partial(limits.atake, keys))))
 

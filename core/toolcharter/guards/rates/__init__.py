@@ -6,7 +6,7 @@ it. The counts are kept in this process, or in a Redis that several processes sh
 call is denied.
 """
 
-from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
+from toolcharter.guards.rates.answers import Answer, RateKeys, Refused, Unavailable
 from toolcharter.guards.rates.binding import BoundLimits, RateLimits
 
-__all__ = ["Answer", "BoundLimits", "Keys", "RateLimits", "Refused", "Unavailable"]
+__all__ = ["Answer", "BoundLimits", "RateKeys", "RateLimits", "Refused", "Unavailable"]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from toolcharter.guards.rates.limits import Limit
 
 
-class Keys(NamedTuple):
+class RateKeys(NamedTuple):
     """The session and the agent that call; neither text is empty. A subagent has the keys of its parent."""
 
     session: str
@@ -33,14 +33,14 @@ Answer = Refused | Unavailable
 """Why a call must not run."""
 
 
-def refused(limit: Limit, wait_s: float) -> Refused:
+def limit_reached(limit: Limit, wait_s: float) -> Refused:
     """Return the refusal of a limit that is used up. *wait_s* is `inf` if waiting does not help."""
     if wait_s == inf:
         return Refused(limit.text, None, f"{limit.sentence}; no more calls in this session.")
     return Refused(limit.text, wait_s, f"{limit.sentence}; try again in {ceil(wait_s)} s.")
 
 
-def overcrowded(limit: Limit, keys: int, wait_s: float) -> Refused:
+def too_many_keys(limit: Limit, keys: int, wait_s: float) -> Refused:
     """Return the refusal of a limit that counts *keys* other sessions or agents, and has no room for the caller's."""
     whose = f"{limit.name} counts the calls of {keys} {limit.whose}s and has no room for another"
     return Refused(limit.text, wait_s, f"{whose}; try again in {ceil(wait_s)} s.")

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Protocol
 from toolcharter._fork import renew_in_child
 from toolcharter._lazy import lazy
 from toolcharter.api.words import is_secret_reference
-from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
+from toolcharter.guards.rates.answers import Answer, RateKeys, Refused, Unavailable
 from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
-from toolcharter.guards.rates.limits import Limit, limits_of
+from toolcharter.guards.rates.limits import Limit, compile_limits
 from toolcharter.profile.names import same_tool
 from toolcharter.profile.settings import Rates
 
 if TYPE_CHECKING:
     from toolcharter.guards.rates import redis_store
-    from toolcharter.guards.rates.redis_store import CountedThere, RedisStore
+    from toolcharter.guards.rates.redis_store import RedisLimits, RedisStore
 else:
     redis_store = lazy("toolcharter.guards.rates.redis_store")
 
@@ -37,10 +37,10 @@ class BoundLimits(Protocol):
     waits: bool
     """Whether `take` may have to wait for another process, which keeps counts."""
 
-    def take(self, keys: Keys, /) -> Answer | None:
+    def take(self, keys: RateKeys, /) -> Answer | None:
         """Count a call that enters its tool now. An answer says why it must not, and then it is not counted."""
 
-    async def atake(self, keys: Keys, /) -> Answer | None:
+    async def atake(self, keys: RateKeys, /) -> Answer | None:
         """`take` for asynchronous code."""
 
 
@@ -48,9 +48,9 @@ class _Local:
     """Limits whose counts this process keeps, so that checking them never waits."""
 
     waits = False
-    take: Callable[[Keys], Refused | None]
+    take: Callable[[RateKeys], Refused | None]
 
-    async def atake(self, keys: Keys, /) -> Refused | None:
+    async def atake(self, keys: RateKeys, /) -> Refused | None:
         """As `BoundLimits`."""
         return self.take(keys)
 
@@ -63,12 +63,12 @@ class SingleWindow(_Local):
         """As `BoundLimits`."""
 
 
-def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Keys], Refused | None]:
+def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[RateKeys], Refused | None]:
     # A closure without `with`: a method took a fifth more time, and `with` a third.
     acquire, release, find, place = lock.acquire, lock.release, counter.kept.young.get, counter.place
     number, window_s = counter.limit.number, counter.limit.window_s
 
-    def take(keys: Keys, /) -> Refused | None:
+    def take(keys: RateKeys, /) -> Refused | None:
         try:
             acquire()
             now = clock()
@@ -99,12 +99,12 @@ class InProcess(_Local):
         self._lock = lock
         self._clock = clock
 
-    def take(self, keys: Keys, /) -> Refused | None:
+    def take(self, keys: RateKeys, /) -> Refused | None:
         """As `BoundLimits`."""
         answer = self.reserve(keys)
         return answer if isinstance(answer, Refused) else None
 
-    def reserve(self, keys: Keys) -> Refused | float:
+    def reserve(self, keys: RateKeys) -> Refused | float:
         """Count a call in all limits or in none, and return the time with which it was counted.
 
         If several limits refuse, return the refusal that lasts longest.
@@ -118,7 +118,7 @@ class InProcess(_Local):
                 counter.count(keys, now)
         return now
 
-    def give_back(self, keys: Keys, stamp: float) -> None:
+    def give_back(self, keys: RateKeys, stamp: float) -> None:
         """Undo the `reserve` that returned *stamp*."""
         with self._lock:
             for counter in self._counters:
@@ -138,11 +138,11 @@ class Chained:
 
     waits = True
 
-    def __init__(self, here: InProcess, there: "Sequence[CountedThere]") -> None:
+    def __init__(self, here: InProcess, there: "Sequence[RedisLimits]") -> None:
         self._here = here
         self._there = tuple(there)
 
-    def take(self, keys: Keys, /) -> Answer | None:
+    def take(self, keys: RateKeys, /) -> Answer | None:
         """As `BoundLimits`."""
         taking = self._take(keys, blocks=True)
         while True:  # Runs once: with *blocks*, the coroutine never suspends.
@@ -152,11 +152,11 @@ class Chained:
                 answer: Answer | None = end.value
                 return answer
 
-    async def atake(self, keys: Keys, /) -> Answer | None:
+    async def atake(self, keys: RateKeys, /) -> Answer | None:
         """As `BoundLimits`."""
         return await self._take(keys, blocks=False)
 
-    async def _take(self, keys: Keys, *, blocks: bool) -> Answer | None:
+    async def _take(self, keys: RateKeys, *, blocks: bool) -> Answer | None:
         # The counts of this process come first: taking them and undoing that needs no request to a server.
         counted = self._here.reserve(keys)
         if isinstance(counted, Refused):
@@ -201,7 +201,7 @@ class RateLimits:
             ConfigurationError: A store is not the URL of a Redis, or the library for it is not installed.
             GlobError: The pattern of an agent cannot be parsed.
         """
-        self._limits = limits = limits_of(rates, aliases)
+        self._limits = limits = compile_limits(rates, aliases)
         self._clock = clock
         self._lock = RLock()
         renew_in_child(self)
@@ -210,7 +210,7 @@ class RateLimits:
         urls = dict.fromkeys(limit.store for limit in self._shared if limit.store is not None)
         self._stores = {url: _open(url, timeout_s, secret) for url in urls}
 
-    def concerning(self, tool: str, agent: str | None) -> list[Limit]:
+    def limits_for(self, tool: str, agent: str | None) -> list[Limit]:
         """Return the limits that `bind` binds for the same arguments, to show them to the user."""
         name = same_tool(tool)
         return [limit for limit in self._limits if limit.concerns(name, agent)]

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from typing_extensions import override
 
-from toolcharter.guards.rates.answers import Keys, Refused, overcrowded, refused
+from toolcharter.guards.rates.answers import RateKeys, Refused, limit_reached, too_many_keys
 from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ MAX_KEYS = 100_000
 """For how many sessions or agents one limit keeps counts."""
 
 
-class Generations(Generic[T]):
+class ExpiringMap(Generic[T]):
     """Values by key. A value that was found or put within the last `life_s` seconds is never dropped."""
 
     def __init__(self, life_s: float, max_keys: int) -> None:
@@ -64,28 +64,28 @@ class Counter(ABC, Generic[T]):
 
     def __init__(self, limit: Limit, life_s: float, max_keys: int) -> None:
         self.limit = limit
-        self.place = Keys._fields.index(limit.whose)
-        self.kept: Generations[T] = Generations(life_s, max_keys)
+        self.place = RateKeys._fields.index(limit.whose)
+        self.kept: ExpiringMap[T] = ExpiringMap(life_s, max_keys)
 
-    def refusal(self, keys: Keys, now: float) -> Refused | None:
+    def refusal(self, keys: RateKeys, now: float) -> Refused | None:
         """Return the refusal of a call at *now*, or None if it is within the limit."""
         known = self.kept.find(keys[self.place], now)
         if known is None:
             full_for_s = self.kept.full_for_s(now)
-            return overcrowded(self.limit, len(self.kept), full_for_s) if full_for_s else None
+            return too_many_keys(self.limit, len(self.kept), full_for_s) if full_for_s else None
         wait_s = self.wait_s(known, now)
-        return refused(self.limit, wait_s) if wait_s > 0 else None
+        return limit_reached(self.limit, wait_s) if wait_s > 0 else None
 
     @abstractmethod
     def wait_s(self, known: T, now: float) -> float:
         """How long, in seconds, the next call has to wait if *known* is counted; 0 if it need not."""
 
     @abstractmethod
-    def count(self, keys: Keys, now: float) -> None:
+    def count(self, keys: RateKeys, now: float) -> None:
         """Count a call, which must be within the limit."""
 
     @abstractmethod
-    def give_back(self, keys: Keys, now: float) -> None:
+    def give_back(self, keys: RateKeys, now: float) -> None:
         """Undo `count`."""
 
 
@@ -99,7 +99,7 @@ class WindowCounter(Counter[deque[float]]):
         """As `Counter`."""
         return known[0] + self.limit.window_s - now if len(known) == self.limit.number else 0.0
 
-    def count(self, keys: Keys, now: float) -> None:
+    def count(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         key = keys[self.place]
         ring = self.kept.young.get(key)
@@ -107,7 +107,7 @@ class WindowCounter(Counter[deque[float]]):
             ring = self.kept.young[key] = deque(maxlen=self.limit.number)
         ring.append(now)
 
-    def give_back(self, keys: Keys, now: float) -> None:
+    def give_back(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         # The time that the ring dropped for this one had left the window. If this one is gone, it has left it, too.
         with suppress(ValueError):
@@ -126,12 +126,12 @@ class SessionCounter(Counter[int]):
         return inf if known >= self.limit.number else 0.0
 
     @override
-    def count(self, keys: Keys, now: float) -> None:
+    def count(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         key = keys[self.place]
         self.kept.young[key] = self.kept.young.get(key, 0) + 1
 
-    def give_back(self, keys: Keys, now: float) -> None:
+    def give_back(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         key = keys[self.place]
         self.kept.young[key] = max(0, (self.kept.find(key, now) or 0) - 1)

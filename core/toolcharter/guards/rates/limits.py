@@ -57,7 +57,7 @@ class Limit:
         return self.tool in {None, tool}
 
 
-def limits_of(rates: Iterable[Rates], aliases: Mapping[str, str] = MappingProxyType({})) -> list[Limit]:
+def compile_limits(rates: Iterable[Rates], aliases: Mapping[str, str] = MappingProxyType({})) -> list[Limit]:
     """Return all limits of *rates*. Of several limits for the same calls and counts, only the smallest is needed.
 
     Args:

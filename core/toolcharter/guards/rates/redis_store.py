@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.guards.rates.answers import Answer, Keys, Unavailable, refused
+from toolcharter.guards.rates.answers import Answer, RateKeys, Unavailable, limit_reached
 from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ class RedisStore:
         self._client = _client("redis://" if callable(url) else url, timeout_s)
         self._in_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
 
-    def bind(self, limits: Iterable[Limit]) -> "CountedThere":
+    def bind(self, limits: Iterable[Limit]) -> "RedisLimits":
         """Return the counts of *limits*, which all belong to this store."""
-        return CountedThere(self, tuple(limits))
+        return RedisLimits(self, tuple(limits))
 
     async def run(self, script: str, keys: Sequence[str], numbers: Sequence[float], *, blocks: bool) -> Any:
         """Run *script* on the server.
@@ -165,7 +165,7 @@ class RedisStore:
                 closing.result(self._timeout_s)
 
 
-class CountedThere:
+class RedisLimits:
     """Limits whose counts a Redis keeps."""
 
     def __init__(self, store: RedisStore, limits: tuple[Limit, ...]) -> None:
@@ -174,19 +174,19 @@ class CountedThere:
         self._numbers = [number for limit in limits for number in _numbers(limit)]
         self._windows = self._numbers[1::3]
 
-    async def reserve(self, keys: Keys, *, blocks: bool) -> Answer | float:
+    async def reserve(self, keys: RateKeys, *, blocks: bool) -> Answer | float:
         """Count a call in all limits or in none, and return the time it was counted with. *blocks* is as for `run`."""
         try:
             return self._read(await self._store.run(TAKE, self._names(keys), self._numbers, blocks=blocks))
         except Exception as error:  # noqa: BLE001 - after any error, the limit counts as not checked
             return _unavailable(error)
 
-    async def give_back(self, keys: Keys, stamp: float, *, blocks: bool) -> None:
+    async def give_back(self, keys: RateKeys, stamp: float, *, blocks: bool) -> None:
         """Undo the `reserve` that returned *stamp*. If the server cannot be reached, the call stays counted."""
         with suppress(Exception):
             await self._store.run(GIVE_BACK, self._names(keys), [stamp, *self._windows], blocks=blocks)
 
-    def _names(self, keys: Keys) -> list[str]:
+    def _names(self, keys: RateKeys) -> list[str]:
         """Return the server's keys for the counts. Sessions and agents are hashed, so the keys reveal no names."""
         hashed = {whose: _hashed(key) for whose, key in keys._asdict().items()}
         return [f"toolcharter:rates:{limit.text}:{limit.whose}:{hashed[limit.whose]}" for limit in self._limits]
@@ -205,7 +205,7 @@ class CountedThere:
             return number
         if number < _NEVER:
             raise ValueError("no time to wait")
-        return refused(self._limits[fullest - 1], inf if number == _NEVER else number / _MICROSECONDS)
+        return limit_reached(self._limits[fullest - 1], inf if number == _NEVER else number / _MICROSECONDS)
 
 
 def _numbers(limit: Limit) -> tuple[int, int, int]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from toolcharter._fork import renew_in_child
 from toolcharter.api.call import Call, Caller, ToolResult
-from toolcharter.guards.session.state import of_call
+from toolcharter.guards.session.state import digest_call
 
 MAX_ANSWERS = 256
 """How many answers are kept. The oldest are dropped first."""
@@ -27,7 +27,7 @@ _HARMLESS = READS | {"text"}
 Key = tuple[Caller, bytes]
 
 
-class _Kept(NamedTuple):
+class _CachedResult(NamedTuple):
     result: ToolResult
     until: float
 
@@ -38,7 +38,7 @@ class CachedReads:
     def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Key, _CachedResult] = OrderedDict()
         self._reading: dict[int, tuple[Call, int]] = {}
         """The running reads by the `id` of the call, each with the age in which it began."""
         self._acting: dict[int, Call] = {}
@@ -54,7 +54,7 @@ class CachedReads:
         self._reading.clear()
         self._kept.clear()
 
-    def answer(self, session: str, call: Call) -> ToolResult | None:
+    def find(self, session: str, call: Call) -> ToolResult | None:
         """Return the cached answer of the same read, if it is still valid."""
         if not is_read(call):
             return None
@@ -88,7 +88,7 @@ class CachedReads:
                 return
             key = _key(session, call)
             self._kept.pop(key, None)
-            self._kept[key] = _Kept(replace(result), self._clock() + self._seconds)
+            self._kept[key] = _CachedResult(replace(result), self._clock() + self._seconds)
             if len(self._kept) > MAX_ANSWERS:
                 self._kept.popitem(last=False)
 
@@ -104,4 +104,4 @@ def is_read(call: Call) -> bool:
 
 
 def _key(session: str, call: Call) -> Key:
-    return call.caller, of_call(f"{session}\0{call.tool}", call.action, call.args)
+    return call.caller, digest_call(f"{session}\0{call.tool}", call.action, call.args)

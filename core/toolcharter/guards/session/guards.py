@@ -9,7 +9,7 @@ from toolcharter.api.call import Call, Deny, Outcome
 from toolcharter.guards.session.order import Identify, Messages, OrderGuard, ReadsGuard
 from toolcharter.guards.session.progress import NoProgressGuard, ReadStreakGuard
 from toolcharter.guards.session.repeats import DuplicatesGuard, RepeatsGuard, ResultsGuard
-from toolcharter.guards.session.state import MAX_SESSIONS, Ending, Flight, Session, SessionGuard, Sessions, note
+from toolcharter.guards.session.state import MAX_SESSIONS, Ending, RunningCall, Session, SessionGuard, Sessions, note
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import ReadBeforeWrite, ReadStreak, Repeats, SessionGuards
 
@@ -36,7 +36,7 @@ class ActiveSessionGuards:
     ) -> None:
         self._guards = tuple(_guards(settings, matcher, identify))
         self._messages = Messages(settings.after_call, matcher)
-        self._sessions = Sessions(self._fresh, max_sessions)
+        self._sessions = Sessions(self._new_session, max_sessions)
         self._lock = Lock()
         renew_in_child(self)
         self.active = bool(self._guards or settings.after_call)
@@ -48,8 +48,8 @@ class ActiveSessionGuards:
         """Replace the lock in a forked child: a thread of the parent may have held it."""
         self._lock = Lock()
 
-    def _fresh(self) -> Session:
-        return Session(tuple(guard.fresh() for guard in self._guards))
+    def _new_session(self) -> Session:
+        return Session(tuple(guard.new_state() for guard in self._guards))
 
     def before(self, key: str, call: Call) -> Verdict:
         """Check *call* against the current state, and remember nothing.
@@ -61,9 +61,9 @@ class ActiveSessionGuards:
         Returns:
             The first denial, or the warnings, each a line for the model.
         """
-        facts = self._look(call)
+        facts = self._collect_facts(call)
         with self._lock:
-            return self._check(self._sessions.seen(key), call, facts)
+            return self._check(self._sessions.peek(key), call, facts)
 
     def entered(self, key: str, call: Call, *, has_effects: bool) -> Deny | None:
         """Check *call* again and count it, in one step, so that of two concurrent calls only one is the last allowed.
@@ -76,17 +76,19 @@ class ActiveSessionGuards:
         Returns:
             A denial, or None. `after` returns the warnings.
         """
-        facts = tuple(guard.look_in(call, fact) for guard, fact in zip(self._guards, self._look(call), strict=True))
+        facts = tuple(
+            guard.refresh_facts(call, fact) for guard, fact in zip(self._guards, self._collect_facts(call), strict=True)
+        )
         with self._lock:
-            session = self._sessions.used(key)
+            session = self._sessions.touch(key)
             verdict = self._check(session, call, facts)
             steps = tuple(zip(self._guards, session.states, facts, strict=True))
             for guard, state, fact in steps:
                 guard.count(state, fact)
             if isinstance(verdict, Deny):
                 return verdict
-            kept = tuple(guard.enter(state, fact, has_effects=has_effects) for guard, state, fact in steps)
-            session.flights[id(call)] = Flight(call, kept, has_effects, verdict)
+            kept = tuple(guard.on_enter(state, fact, has_effects=has_effects) for guard, state, fact in steps)
+            session.running[id(call)] = RunningCall(call, kept, has_effects, verdict)
             return None
 
     def after(self, key: str, call: Call, outcome: Outcome, text: str) -> tuple[str, ...]:
@@ -102,8 +104,8 @@ class ActiveSessionGuards:
             The lines for the model after the text: warnings, notes on the result, and the profile's messages.
         """
         with self._lock:
-            flight = self._sessions.seen(key).flights.get(id(call))
-        notes = () if flight is None else (*flight.notes, *self._land(key, flight, outcome, text))
+            running = self._sessions.peek(key).running.get(id(call))
+        notes = () if running is None else (*running.notes, *self._end_call(key, running, outcome, text))
         return (*notes, *map(note, self._messages.after(call, outcome)))
 
     def forget(self, key: str, call_ids: Collection[str]) -> None:
@@ -114,22 +116,22 @@ class ActiveSessionGuards:
             call_ids: The calls whose results are gone; empty for all of them.
         """
         with self._lock:
-            for guard, state in zip(self._guards, self._sessions.seen(key).states, strict=True):
+            for guard, state in zip(self._guards, self._sessions.peek(key).states, strict=True):
                 guard.forget(state, call_ids)
 
-    def _land(self, key: str, flight: Flight, outcome: Outcome, text: str) -> list[str]:
-        call, ending = flight.call, Ending(outcome, text, flight.has_effects)
-        facts = [guard.look_back(call, fact, ending) for guard, fact in zip(self._guards, flight.facts, strict=True)]
+    def _end_call(self, key: str, running: RunningCall, outcome: Outcome, text: str) -> list[str]:
+        call, ending = running.call, Ending(outcome, text, running.has_effects)
+        facts = [guard.facts_after(call, fact, ending) for guard, fact in zip(self._guards, running.facts, strict=True)]
         with self._lock:
-            session = self._sessions.used(key)
-            if session.flights.pop(id(call), None) is None:
+            session = self._sessions.touch(key)
+            if session.running.pop(id(call), None) is None:
                 return []
             steps = zip(self._guards, session.states, facts, strict=True)
-            said = [guard.leave(state, call, fact, ending) for guard, state, fact in steps]
-        return [note(line) for line in said if line is not None]
+            messages = [guard.on_end(state, call, fact, ending) for guard, state, fact in steps]
+        return [note(line) for line in messages if line is not None]
 
-    def _look(self, call: Call) -> tuple[Any, ...]:
-        return tuple(guard.look(call) for guard in self._guards)
+    def _collect_facts(self, call: Call) -> tuple[Any, ...]:
+        return tuple(guard.collect_facts(call) for guard in self._guards)
 
     def _check(self, session: Session, call: Call, facts: tuple[Any, ...]) -> Verdict:
         notes: list[str] = []

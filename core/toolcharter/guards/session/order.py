@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from toolcharter.api.call import Call, Deny, Outcome
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.session.state import Ending, Objection, Recent, SessionGuard, of_args
+from toolcharter.guards.session.state import Ending, Objection, Recent, SessionGuard, digest_args
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import AfterCall, DependsOn, ReadBeforeWrite
 
@@ -26,14 +26,14 @@ Need = tuple[int, bytes]
 """An entry's number, and a digest of the arguments that both calls must share."""
 
 
-class Place(NamedTuple):
-    """The needs that a call has, and the needs of later calls that it meets."""
+class OrderFacts(NamedTuple):
+    """The needs that a call has, and the needs of later calls that it satisfies."""
 
     needs: tuple[Need, ...]
-    meets: tuple[Need, ...]
+    satisfies: tuple[Need, ...]
 
 
-class OrderGuard(SessionGuard[Recent[Need], Place]):
+class OrderGuard(SessionGuard[Recent[Need], OrderFacts]):
     """Remembers which needs have been met by an ok call of the session. A need has to be met only once."""
 
     def __init__(self, entries: Sequence[DependsOn], matcher: Callable[[Rule], Matches]) -> None:
@@ -41,22 +41,22 @@ class OrderGuard(SessionGuard[Recent[Need], Place]):
         self._needing = tuple(matcher(entry.match) for entry in entries)
         self._meeting = tuple(matcher(entry.needs) for entry in entries)
 
-    def fresh(self) -> Recent[Need]:
+    def new_state(self) -> Recent[Need]:
         """The state before any need is met."""
         return Recent(MAX_NEEDS)
 
-    def look(self, call: Call) -> Place:
+    def collect_facts(self, call: Call) -> OrderFacts:
         """Match the call against both sides of every entry: the calls that need another, and the needed calls."""
-        return Place(self._of(self._needing, call), self._of(self._meeting, call))
+        return OrderFacts(self._of(self._needing, call), self._of(self._meeting, call))
 
     def _of(self, predicates: Sequence[Matches], call: Call) -> tuple[Need, ...]:
         return tuple(
-            (number, of_args(call.args, self._entries[number].args))
+            (number, digest_args(call.args, self._entries[number].args))
             for number, matches in enumerate(predicates)
             if matches(call)
         )
 
-    def check(self, state: Recent[Need], call: Call, facts: Place) -> Objection:
+    def check(self, state: Recent[Need], call: Call, facts: OrderFacts) -> Objection:
         """Deny the call for its first need, in file order, that has not been met."""
         for need in facts.needs:
             if need not in state:
@@ -66,10 +66,10 @@ class OrderGuard(SessionGuard[Recent[Need], Place]):
                 return Deny(Reason.PRECONDITION_FAILED, entry.message or ours)
         return None
 
-    def leave(self, state: Recent[Need], call: Call, facts: Place, ending: Ending) -> None:
-        """Remember the needs that an ok call meets."""
+    def on_end(self, state: Recent[Need], call: Call, facts: OrderFacts, ending: Ending) -> None:
+        """Remember the needs that an ok call satisfies."""
         if ending.outcome == "ok":
-            for need in facts.meets:
+            for need in facts.satisfies:
                 state.add(need)
 
 
@@ -81,7 +81,7 @@ Identify: TypeAlias = Callable[[str], Hashable | None]
 
 Raises `Denied` or `ToolError` for a path that the path guard refuses."""
 
-Sights: TypeAlias = tuple[tuple[str, Hashable | None], ...] | None
+FileIdentities: TypeAlias = tuple[tuple[str, Hashable | None], ...] | None
 """Paths with the identities of their files; None if the call does not name its files."""
 
 
@@ -97,7 +97,7 @@ _NO_FILE = frozenset(
 """Errors of the path guard for paths that cannot be written, either. A file that cannot be read is not among them."""
 
 
-class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
+class ReadsGuard(SessionGuard[Recent[Hashable], FileIdentities]):
     """Remembers which files a session knows: those it has read, and those it has written successfully."""
 
     def __init__(self, settings: ReadBeforeWrite, identify: Identify) -> None:
@@ -106,23 +106,23 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
         self._reads = frozenset(map(str.lower, settings.reads))
         self._writes = frozenset(map(str.lower, settings.writes))
 
-    def fresh(self) -> Recent[Hashable]:
+    def new_state(self) -> Recent[Hashable]:
         """The state before any file is known."""
         return Recent(MAX_FILES)
 
-    def look(self, call: Call) -> Sights:
+    def collect_facts(self, call: Call) -> FileIdentities:
         """Identify the files of a writing call. For any other call, return no files."""
-        return self._sights(call) if call.tool.lower() in self._writes else ()
+        return self._identify_files(call) if call.tool.lower() in self._writes else ()
 
-    def look_in(self, call: Call, facts: Sights) -> Sights:
+    def refresh_facts(self, call: Call, facts: FileIdentities) -> FileIdentities:
         """Identify the files of a reading call, too: only a file that is the same before and after was surely read."""
-        return self._sights(call) if call.tool.lower() in self._reads - self._writes else facts
+        return self._identify_files(call) if call.tool.lower() in self._reads - self._writes else facts
 
-    def _sights(self, call: Call) -> Sights:
+    def _identify_files(self, call: Call) -> FileIdentities:
         paths = _paths(call.args.get(self._settings.argument))
-        return None if paths is None else tuple((path, self._sight(path)) for path in paths)
+        return None if paths is None else tuple((path, self._identify_file(path)) for path in paths)
 
-    def _sight(self, path: str) -> Hashable | None:
+    def _identify_file(self, path: str) -> Hashable | None:
         try:
             return self._identify(path)
         except Denied:
@@ -132,7 +132,7 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
         except Exception:  # noqa: BLE001 - a file that cannot be identified counts as not read
             return object()
 
-    def check(self, state: Recent[Hashable], call: Call, facts: Sights) -> Objection:
+    def check(self, state: Recent[Hashable], call: Call, facts: FileIdentities) -> Objection:
         """Deny, or warn of, a write to an existing file that the session does not know. A new file loses no content."""
         if call.tool.lower() not in self._writes:
             return None
@@ -140,7 +140,7 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
             argument = self._settings.argument
             message = f"{call.tool!r} must name the file it writes in {argument!r}, so that it can be read first."
             return self._object(message, f"Give {argument!r} as text.")
-        unknown = [path for path, sight in facts if sight is not None and sight not in state]
+        unknown = [path for path, identity in facts if identity is not None and identity not in state]
         if not unknown:
             return None
         message = f"This session has not read the current version of {', '.join(map(repr, unknown))}; read it first."
@@ -149,20 +149,20 @@ class ReadsGuard(SessionGuard[Recent[Hashable], Sights]):
     def _object(self, message: str, hint: str) -> Deny | str:
         return Deny(Reason.PRECONDITION_FAILED, message, hint) if self._settings.mode == "strict" else message
 
-    def look_back(self, call: Call, facts: Sights, ending: Ending) -> Sights:
+    def facts_after(self, call: Call, facts: FileIdentities, ending: Ending) -> FileIdentities:
         """Return the files that the session now knows: those it wrote, and those that did not change while it read."""
         if not facts or ending.outcome != "ok":
             return ()
-        now = ((path, self._sight(path)) for path, _ in facts)
+        now = ((path, self._identify_file(path)) for path, _ in facts)
         if call.tool.lower() in self._writes:
             return tuple(now)
-        return tuple(sight for sight, before in zip(now, facts, strict=True) if sight == before)
+        return tuple(identity for identity, before in zip(now, facts, strict=True) if identity == before)
 
-    def leave(self, state: Recent[Hashable], call: Call, facts: Sights, ending: Ending) -> None:
+    def on_end(self, state: Recent[Hashable], call: Call, facts: FileIdentities, ending: Ending) -> None:
         """Remember the files."""
-        for _, sight in facts or ():
-            if sight is not None:
-                state.add(sight)
+        for _, identity in facts or ():
+            if identity is not None:
+                state.add(identity)
 
 
 def _paths(value: Any) -> tuple[str, ...] | None:
@@ -180,11 +180,13 @@ class Messages:
     def after(self, call: Call, outcome: Outcome) -> tuple[str, ...]:
         """Return every message that matches the call and its outcome, in file order."""
         return tuple(
-            message for matches, outcomes, message in self._entries if outcome in outcomes and _fits(matches, call)
+            message
+            for matches, outcomes, message in self._entries
+            if outcome in outcomes and _matches_safely(matches, call)
         )
 
 
-def _fits(matches: Callable[[Call], bool], call: Call) -> bool:
+def _matches_safely(matches: Callable[[Call], bool], call: Call) -> bool:
     try:
         return matches(call)
     except Exception:  # noqa: BLE001 - the body has run: arguments that cannot be matched must not cost its result

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from toolcharter.api.call import Call, Deny
 from toolcharter.api.reasons import Reason
-from toolcharter.guards.session.state import Ending, Objection, Recent, SessionGuard, of_call, of_text
+from toolcharter.guards.session.state import Ending, Objection, Recent, SessionGuard, digest_call, digest_text
 from toolcharter.profile.settings import ReadStreak, Repeats
 
 LATEST = 30
@@ -35,40 +35,44 @@ class NoProgressGuard(SessionGuard[deque[tuple[bytes, bytes]], bytes]):
     def __init__(self, settings: Repeats) -> None:
         self._settings = settings
 
-    def fresh(self) -> deque[tuple[bytes, bytes]]:
+    def new_state(self) -> deque[tuple[bytes, bytes]]:
         """The state before any call has ended."""
         return deque(maxlen=LATEST)
 
-    def look(self, call: Call) -> bytes:
+    def collect_facts(self, call: Call) -> bytes:
         """Return a digest of the call's tool and arguments."""
-        return of_call(call.tool, call.action, call.args)
+        return digest_call(call.tool, call.action, call.args)
 
     def check(self, state: deque[tuple[bytes, bytes]], call: Call, facts: bytes) -> Objection:
         """Deny the call if it has had the same result `deny` times."""
-        number, deny = _same(state, facts), self._settings.deny
+        number, deny = _count_same(state, facts), self._settings.deny
         if deny is None or number < deny:
             return None
-        return Deny(Reason.REPEATED_CALL, f"{_answered(call, number)}.", "Do something else, or change the arguments.")
+        return Deny(
+            Reason.REPEATED_CALL,
+            f"{_no_progress_message(call, number)}.",
+            "Do something else, or change the arguments.",
+        )
 
-    def leave(self, state: deque[tuple[bytes, bytes]], call: Call, facts: bytes, ending: Ending) -> str | None:
+    def on_end(self, state: deque[tuple[bytes, bytes]], call: Call, facts: bytes, ending: Ending) -> str | None:
         """Remember the call's result, and warn the model from the `warn`th same result on."""
-        state.append((facts, of_text(ending.text)))
-        number, warn = _same(state, facts), self._settings.warn
-        return None if warn is None or number < warn else f"{_answered(call, number)}; try another way."
+        state.append((facts, digest_text(ending.text)))
+        number, warn = _count_same(state, facts), self._settings.warn
+        return None if warn is None or number < warn else f"{_no_progress_message(call, number)}; try another way."
 
 
-def _same(state: deque[tuple[bytes, bytes]], call: bytes) -> int:
+def _count_same(state: deque[tuple[bytes, bytes]], call: bytes) -> int:
     """How often *call* had the same result as the last time."""
     results = [result for known, result in state if known == call]
     return sum(result == results[-1] for result in results)
 
 
-def _answered(call: Call, number: int) -> str:
+def _no_progress_message(call: Call, number: int) -> str:
     return f"{call.tool!r} was called {number} times with the same arguments and returned the same result each time"
 
 
 @dataclass(slots=True)
-class Reading:
+class ReadStreakState:
     """The reads of a session since it last changed something."""
 
     length: int = 0
@@ -85,17 +89,17 @@ class Step(NamedTuple):
     """Whether the call ends the streak when it enters its tool."""
 
 
-class ReadStreakGuard(SessionGuard[Reading, Step]):
+class ReadStreakGuard(SessionGuard[ReadStreakState, Step]):
     """Counts reads without a change between them, including refused reads. First warns the model, then denies reads."""
 
     def __init__(self, settings: ReadStreak) -> None:
         self._settings = settings
 
-    def fresh(self) -> Reading:
+    def new_state(self) -> ReadStreakState:
         """The state before any read."""
-        return Reading()
+        return ReadStreakState()
 
-    def look(self, call: Call) -> Step:
+    def collect_facts(self, call: Call) -> Step:
         """Derive the step from the capabilities of the call's action. Undeclared capabilities count as a change."""
         words = call.capabilities
         if call.kind != "builtin":
@@ -103,9 +107,9 @@ class ReadStreakGuard(SessionGuard[Reading, Step]):
         if words is None or any(not word.endswith(":read") and word != "text" for word in words):
             return Step(None, changes=True)
         reads = any(word.endswith(":read") for word in words)
-        return Step(of_call(call.tool, call.action, call.args) if reads else None, changes=False)
+        return Step(digest_call(call.tool, call.action, call.args) if reads else None, changes=False)
 
-    def check(self, state: Reading, call: Call, facts: Step) -> Objection:
+    def check(self, state: ReadStreakState, call: Call, facts: Step) -> Objection:
         """Deny from the `deny`th read on and warn from the `warn`th. A session that explores has higher limits."""
         if facts.reads is None:
             return None
@@ -123,14 +127,14 @@ class ReadStreakGuard(SessionGuard[Reading, Step]):
             return f"{said}; use what you have read before you read on."
         return None
 
-    def count(self, state: Reading, facts: Step) -> None:
+    def count(self, state: ReadStreakState, facts: Step) -> None:
         """Count a read."""
         if facts.reads is not None:
             state.length += 1
             state.different += facts.reads not in state.seen
             state.seen.add(facts.reads)
 
-    def enter(self, state: Reading, facts: Step, *, has_effects: bool) -> Step:
+    def on_enter(self, state: ReadStreakState, facts: Step, *, has_effects: bool) -> Step:
         """End the streak if the call changes something."""
         if facts.changes:
             state.length = state.different = 0

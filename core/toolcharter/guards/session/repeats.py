@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from toolcharter.api.call import Call, Deny
 from toolcharter.api.reasons import Reason
-from toolcharter.guards.session.state import Ending, Objection, Recent, SessionGuard, of_call, of_text
+from toolcharter.guards.session.state import Ending, Objection, Recent, SessionGuard, digest_call, digest_text
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import Repeats, SkipDuplicate
 
@@ -37,13 +37,13 @@ class RepeatsGuard(SessionGuard[Streak, bytes]):
     def __init__(self, settings: Repeats) -> None:
         self._settings = settings
 
-    def fresh(self) -> Streak:
+    def new_state(self) -> Streak:
         """The state before any call."""
         return Streak()
 
-    def look(self, call: Call) -> bytes:
+    def collect_facts(self, call: Call) -> bytes:
         """Return a digest of the call's tool and arguments."""
-        return of_call(call.tool, call.action, call.args)
+        return digest_call(call.tool, call.action, call.args)
 
     def check(self, state: Streak, call: Call, facts: bytes) -> Objection:
         """Deny from the `deny`th call in a row on, and warn from the `warn`th."""
@@ -61,7 +61,7 @@ class RepeatsGuard(SessionGuard[Streak, bytes]):
 
 
 @dataclass(slots=True)
-class Results:
+class ResultStreak:
     """A session's last result, and how often it came in a row."""
 
     tool: str = ""
@@ -69,7 +69,7 @@ class Results:
     length: int = 0
 
 
-class ResultsGuard(SessionGuard[Results, None]):
+class ResultsGuard(SessionGuard[ResultStreak, None]):
     """Counts identical results of one tool in a row, in the order in which a session's calls end.
 
     The warning comes with the `warn`th result. After the `deny`th, the tool is refused until another tool has answered.
@@ -79,33 +79,33 @@ class ResultsGuard(SessionGuard[Results, None]):
     def __init__(self, settings: Repeats) -> None:
         self._settings = settings
 
-    def fresh(self) -> Results:
+    def new_state(self) -> ResultStreak:
         """The state before any result."""
-        return Results()
+        return ResultStreak()
 
-    def look(self, call: Call) -> None:
+    def collect_facts(self, call: Call) -> None:
         """Find out nothing: only the tool's name matters."""
 
-    def check(self, state: Results, call: Call, facts: None) -> Objection:
+    def check(self, state: ResultStreak, call: Call, facts: None) -> Objection:
         """Deny a tool whose last `deny` results were the same."""
         deny = self._settings.deny
         if deny is None or state.tool != call.tool or state.length < deny:
             return None
-        return Deny(Reason.REPEATED_CALL, f"{_said(state)}.", "Use another tool first.")
+        return Deny(Reason.REPEATED_CALL, f"{_result_message(state)}.", "Use another tool first.")
 
-    def leave(self, state: Results, call: Call, facts: None, ending: Ending) -> str | None:
+    def on_end(self, state: ResultStreak, call: Call, facts: None, ending: Ending) -> str | None:
         """Count the result, and warn the model from the `warn`th same result on."""
         if ending.has_effects and ending.outcome == "ok" and not ending.text.strip():
             state.tool, state.digest, state.length = "", b"", 0
             return None
-        digest = of_text(ending.text)
+        digest = digest_text(ending.text)
         same = (state.tool, state.digest) == (call.tool, digest)
         state.tool, state.digest, state.length = call.tool, digest, state.length + 1 if same else 1
         warn = self._settings.warn
-        return None if warn is None or state.length < warn else f"{_said(state)}; try another way."
+        return None if warn is None or state.length < warn else f"{_result_message(state)}; try another way."
 
 
-def _said(state: Results) -> str:
+def _result_message(state: ResultStreak) -> str:
     return f"The last {state.length} calls of {state.tool!r} had the same result"
 
 
@@ -117,7 +117,7 @@ Key = tuple[int, bytes]
 
 
 @dataclass(slots=True)
-class Done:
+class CompletedCalls:
     """The ok calls of a session since the last effect."""
 
     calls: Recent[Key] = field(default_factory=lambda: Recent(MAX_CALLS))
@@ -127,7 +127,7 @@ class Done:
     """How many calls with effects run now."""
 
 
-class Marks(NamedTuple):
+class DuplicateKeys(NamedTuple):
     """The keys that a call shares with its duplicates, and how many calls with effects had ended when it entered."""
 
     keys: tuple[Key, ...]
@@ -135,39 +135,39 @@ class Marks(NamedTuple):
     effects: int = 0
 
 
-class DuplicatesGuard(SessionGuard[Done, Marks]):
+class DuplicatesGuard(SessionGuard[CompletedCalls, DuplicateKeys]):
     """Refuses to repeat an ok call. Two identical calls at the same time both run, since neither has a result yet."""
 
     def __init__(self, entries: Sequence[SkipDuplicate], matcher: Callable[[Rule], Callable[[Call], bool]]) -> None:
         self._entries = tuple((matcher(entry.match), entry.args) for entry in entries)
 
-    def fresh(self) -> Done:
+    def new_state(self) -> CompletedCalls:
         """The state before any call."""
-        return Done()
+        return CompletedCalls()
 
-    def look(self, call: Call) -> Marks:
+    def collect_facts(self, call: Call) -> DuplicateKeys:
         """Make a key for each entry that matches. An absent argument counts as null, as in rules."""
-        return Marks(
+        return DuplicateKeys(
             tuple(
-                (number, of_call(call.tool, call.action, _chosen(call, names)))
+                (number, digest_call(call.tool, call.action, _chosen_args(call, names)))
                 for number, (matches, names) in enumerate(self._entries)
                 if matches(call)
             )
         )
 
-    def check(self, state: Done, call: Call, facts: Marks) -> Objection:
+    def check(self, state: CompletedCalls, call: Call, facts: DuplicateKeys) -> Objection:
         """Deny a call that was ok before, if nothing can have changed since."""
         if state.running or not any(key in state.calls for key in facts.keys):
             return None
         message = f"{call.tool!r} was called like this before; you already have the result, further up."
         return Deny(Reason.REPEATED_CALL, message, "Use the earlier result.")
 
-    def enter(self, state: Done, facts: Marks, *, has_effects: bool) -> Marks:
+    def on_enter(self, state: CompletedCalls, facts: DuplicateKeys, *, has_effects: bool) -> DuplicateKeys:
         """Note how many calls with effects had ended, and count this one as running if it has effects."""
         state.running += has_effects
-        return Marks(facts.keys, has_effects, state.effects)
+        return DuplicateKeys(facts.keys, has_effects, state.effects)
 
-    def leave(self, state: Done, call: Call, facts: Marks, ending: Ending) -> None:
+    def on_end(self, state: CompletedCalls, call: Call, facts: DuplicateKeys, ending: Ending) -> None:
         """Remember an ok call, unless a call with effects ended while it ran."""
         undisturbed = state.effects == facts.effects
         state.running -= facts.has_effects
@@ -178,7 +178,7 @@ class DuplicatesGuard(SessionGuard[Done, Marks]):
             for key in facts.keys:
                 state.calls.add(key, call.call_id)
 
-    def forget(self, state: Done, call_ids: Collection[str]) -> None:
+    def forget(self, state: CompletedCalls, call_ids: Collection[str]) -> None:
         """Allow these calls again, or all calls if *call_ids* is empty."""
         if call_ids:
             state.calls.drop(call_ids)
@@ -186,5 +186,5 @@ class DuplicatesGuard(SessionGuard[Done, Marks]):
             state.calls.clear()
 
 
-def _chosen(call: Call, names: tuple[str, ...] | None) -> dict[str, object]:
+def _chosen_args(call: Call, names: tuple[str, ...] | None) -> dict[str, object]:
     return dict(call.args) if names is None else {name: call.args.get(name) for name in names}

@@ -19,17 +19,17 @@ _BYTES = 16  # A collision of two digests is no more likely than a hardware faul
 _CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
-def of_call(tool: str, action: str | None, args: Mapping[str, Any]) -> bytes:
+def digest_call(tool: str, action: str | None, args: Mapping[str, Any]) -> bytes:
     """Return a call's digest. It does not depend on the order of the arguments or of the keys within them."""
-    return _of_json([tool, action, dict(args)])
+    return _digest_json([tool, action, dict(args)])
 
 
-def of_args(args: Mapping[str, Any], names: Sequence[str]) -> bytes:
+def digest_args(args: Mapping[str, Any], names: Sequence[str]) -> bytes:
     """Return a digest of the arguments *names*. An absent argument counts as null."""
-    return _of_json([args.get(name) for name in names])
+    return _digest_json([args.get(name) for name in names])
 
 
-def _of_json(whole: list[Any]) -> bytes:
+def _digest_json(whole: list[Any]) -> bytes:
     try:
         # Arguments come from JSON; `repr` is for the types into which validation converts them.
         canonical = orjson.dumps(whole, default=repr, option=_CANONICAL)
@@ -38,7 +38,7 @@ def _of_json(whole: list[Any]) -> bytes:
     return blake2b(canonical, digest_size=_BYTES).digest()
 
 
-def of_text(text: str) -> bytes:
+def digest_text(text: str) -> bytes:
     """Return a text's digest. The text may contain lone surrogates."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest()
 
@@ -88,7 +88,7 @@ def with_notes(text: str, notes: Sequence[str]) -> str:
 MAX_SESSIONS = 1024
 
 
-class Flight(NamedTuple):
+class RunningCall(NamedTuple):
     """A call that has entered its tool and has not ended."""
 
     call: Call
@@ -105,7 +105,7 @@ class Session:
 
     states: tuple[Any, ...]
     """The state of each guard."""
-    flights: dict[int, Flight] = field(default_factory=dict)
+    running: dict[int, RunningCall] = field(default_factory=dict)
     """The running calls by `id`. The flight keeps the call alive, so its `id` is not reused."""
 
 
@@ -116,27 +116,27 @@ class Sessions:
     and rows start from 1. A session with a running call is not dropped, even if there are more than *limit*.
     """
 
-    def __init__(self, fresh: Callable[[], Session], limit: int) -> None:
-        self._fresh = fresh
+    def __init__(self, new_session: Callable[[], Session], limit: int) -> None:
+        self._new_session = new_session
         self._limit = limit
         self._sessions: OrderedDict[str, Session] = OrderedDict()
 
-    def seen(self, key: str) -> Session:
+    def peek(self, key: str) -> Session:
         """Return the session, or a new one that is not kept. Changes nothing."""
-        return self._sessions.get(key) or self._fresh()
+        return self._sessions.get(key) or self._new_session()
 
-    def used(self, key: str) -> Session:
+    def touch(self, key: str) -> Session:
         """Return the session, made if it does not exist, and mark it as the most recently used."""
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = self._fresh()
+            session = self._sessions[key] = self._new_session()
             self._drop(key)
         self._sessions.move_to_end(key)
         return session
 
     def _drop(self, newest: str) -> None:
         while len(self._sessions) > self._limit:
-            idle = (key for key, session in self._sessions.items() if key != newest and not session.flights)
+            idle = (key for key, session in self._sessions.items() if key != newest and not session.running)
             key = next(idle, None)
             if key is None:
                 return
@@ -162,23 +162,23 @@ class Ending(NamedTuple):
 class SessionGuard(ABC, Generic[S, F]):
     """One guard for all sessions. It holds settings; the state of each session is passed in.
 
-    `look`, `look_in` and `look_back` run outside the lock: they may be slow and read files. All other methods run
-    inside the lock and do no I/O. `check` must not change the state.
+    `collect_facts`, `refresh_facts` and `facts_after` run outside the lock: they may be slow and read files. All other
+    methods run inside the lock and do no I/O. `check` must not change the state.
     """
 
     @abstractmethod
-    def fresh(self) -> S:
+    def new_state(self) -> S:
         """Return the state of a session without calls."""
 
     @abstractmethod
-    def look(self, call: Call) -> F:
+    def collect_facts(self, call: Call) -> F:
         """Collect the facts that the guard needs about *call*, without its session."""
 
-    def look_in(self, call: Call, facts: F) -> F:
+    def refresh_facts(self, call: Call, facts: F) -> F:
         """Update the facts at the last moment before the call enters its tool."""
         return facts
 
-    def look_back(self, call: Call, facts: F, ending: Ending) -> F:
+    def facts_after(self, call: Call, facts: F, ending: Ending) -> F:
         """Update the facts after the call has ended."""
         return facts
 
@@ -189,13 +189,13 @@ class SessionGuard(ABC, Generic[S, F]):
     def count(self, state: S, facts: F) -> None:
         """Count a call that enters its tool or that a session guard has refused."""
 
-    def enter(self, state: S, facts: F, *, has_effects: bool) -> F:
-        """Note that a call enters its tool. `leave` gets the facts that this returns."""
+    def on_enter(self, state: S, facts: F, *, has_effects: bool) -> F:
+        """Note that a call enters its tool. `on_end` gets the facts that this returns."""
         return facts
 
     def forget(self, state: S, call_ids: Collection[str]) -> None:
         """Note that the model no longer sees the results of these calls, or of any call if *call_ids* is empty."""
 
-    def leave(self, state: S, call: Call, facts: F, ending: Ending) -> str | None:
+    def on_end(self, state: S, call: Call, facts: F, ending: Ending) -> str | None:
         """Note that a call that had entered its tool has ended. Returns a message for the model, or None."""
         return None

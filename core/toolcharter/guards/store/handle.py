@@ -15,7 +15,7 @@ from toolcharter.guards.store.secrets import secret_value
 from toolcharter.guards.store.view import TIMEOUT_S, Access, BoundStore, OpenEngine, require_scope
 
 
-def _anywhere() -> None:
+def _always_writable() -> None:
     """Permit every write: a host may write at any time."""
 
 
@@ -86,7 +86,7 @@ class StoreHandle:
             StoreUnavailable: A name is not valid in a store.
         """
         scope = require_scope(Scope(tenant, distribution))
-        return self.view(Access(lambda: scope, lambda: timeout_s, _anywhere, on_unreadable))
+        return self.view(Access(lambda: scope, lambda: timeout_s, _always_writable, on_unreadable))
 
     def secret(self, text: str, tenant: str = "") -> str:
         """Resolve *text*: for `secret:NAME`, return the secret of that name of *tenant*; otherwise *text* itself.

@@ -29,7 +29,7 @@ _MOST_SHOWN = 3
 _ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
-class _Checked:
+class _CheckedTransaction:
     """An `EngineTransaction` on tables that another program may have changed: a number as a key, a text as version."""
 
     def __init__(self, rows: EngineTransaction) -> None:
@@ -51,22 +51,22 @@ class _Checked:
 
 def checked_rows(rows: EngineTransaction) -> EngineTransaction:
     """Wrap *rows*: their methods then raise `StoreUnavailable` if a table holds a value that no engine has written."""
-    return cast("EngineTransaction", _Checked(rows))
+    return cast("EngineTransaction", _CheckedTransaction(rows))
 
 
-class Seals(NamedTuple):
+class SecretCipher(NamedTuple):
     """Encrypts the secrets of one scope, each bound to its record and field."""
 
     engine: StoreEngine
     scope: Scope
 
-    def sealed(self, kind: RecordKind, key: tuple[str, ...], data: dict[str, Any]) -> dict[str, Any]:
+    def encrypt(self, kind: RecordKind, key: tuple[str, ...], data: dict[str, Any]) -> dict[str, Any]:
         """Return *data*, the fields of a record, with the secret fields encrypted."""
-        return _changed(kind, data, lambda field, text: self.engine.seal(self.scope, kind.name, key, field, text))
+        return _map_secrets(kind, data, lambda field, text: self.engine.seal(self.scope, kind.name, key, field, text))
 
-    def unsealed(self, kind: RecordKind, key: tuple[str, ...], data: dict[str, Any]) -> dict[str, Any]:
+    def decrypt(self, kind: RecordKind, key: tuple[str, ...], data: dict[str, Any]) -> dict[str, Any]:
         """Return *data* with the secret fields decrypted."""
-        return _changed(kind, data, lambda field, text: self.engine.unseal(self.scope, kind.name, key, field, text))
+        return _map_secrets(kind, data, lambda field, text: self.engine.unseal(self.scope, kind.name, key, field, text))
 
 
 def kind_of(model: type[StoreRecord]) -> RecordKind:
@@ -81,7 +81,7 @@ def kind_of(model: type[StoreRecord]) -> RecordKind:
     return kind
 
 
-def new_row(record: StoreRecord, seals: Seals) -> NewRow:
+def new_row(record: StoreRecord, seals: SecretCipher) -> NewRow:
     """Build the row of *record*.
 
     Raises:
@@ -96,9 +96,9 @@ def new_row(record: StoreRecord, seals: Seals) -> NewRow:
     key = require_key(kind, tuple(data[name] for name in kind.key))
     return NewRow(
         key=key,
-        document=to_json(seals.sealed(kind, key, data)).decode() if kind.secret else document,
+        document=to_json(seals.encrypt(kind, key, data)).decode() if kind.secret else document,
         indexed={name: require_indexed(kind, name, data[name]) for name in kind.indexed},
-        full_text="\n".join(_searched(kind, name, data[name]) for name in kind.full_text),
+        full_text="\n".join(_search_text(kind, name, data[name]) for name in kind.full_text),
         secret=kind.secret,
     )
 
@@ -108,7 +108,7 @@ def _document(record: StoreRecord, kind: RecordKind) -> str:
         document = record.model_dump_json(warnings="error")
         read = type(record).model_validate_json(document, strict=True)
     except ValidationError as error:
-        refuse(f"A record of the kind {kind.name!r} cannot be kept: {_told(error)}")
+        refuse(f"A record of the kind {kind.name!r} cannot be kept: {_field_errors(error)}")
     except PydanticSerializationError as error:
         raise ToolError(
             f"A record of the kind {kind.name!r} cannot be kept: it is not JSON.", reason=Reason.INVALID_ARGUMENTS
@@ -120,8 +120,8 @@ def _document(record: StoreRecord, kind: RecordKind) -> str:
     return document
 
 
-def stored(
-    model: type[R], row: Row, seals: Seals, secrets: list[str], where: Where = MappingProxyType({})
+def parse_row(
+    model: type[R], row: Row, seals: SecretCipher, secrets: list[str], where: Where = MappingProxyType({})
 ) -> Stored[R]:
     """Parse the record in *row*, which was found by *where*. The decrypted secrets are added to *secrets*.
 
@@ -138,12 +138,12 @@ def stored(
         if kind.secret:
             if not all(map(is_secret, map(data.get, kind.secret))):
                 unreadable(kind, row.key, "a secret field is neither text nor a mapping of texts")
-            data = seals.unsealed(kind, row.key, data)
-            secrets.extend(texts_of(kind, data))
+            data = seals.decrypt(kind, row.key, data)
+            secrets.extend(secret_texts(kind, data))
             document = to_json(data)
         record = model.model_validate_json(document, strict=True)
     except ValidationError as error:
-        unreadable(kind, row.key, _told(error))
+        unreadable(kind, row.key, _field_errors(error))
     except ValueError:
         unreadable(kind, row.key, "it is not JSON")
     if any(getattr(record, name) != value for name, value in where.items()):
@@ -158,7 +158,7 @@ def is_secret(value: object) -> bool:
     return isinstance(value, str | None)
 
 
-def texts_of(kind: RecordKind, data: Mapping[str, Any]) -> list[str]:
+def secret_texts(kind: RecordKind, data: Mapping[str, Any]) -> list[str]:
     """The secrets in *data*, in clear text."""
     found: list[str] = []
 
@@ -166,11 +166,11 @@ def texts_of(kind: RecordKind, data: Mapping[str, Any]) -> list[str]:
         found.append(text)
         return text
 
-    _changed(kind, dict(data), note)
+    _map_secrets(kind, dict(data), note)
     return found
 
 
-def _changed(kind: RecordKind, data: dict[str, Any], change: Change) -> dict[str, Any]:
+def _map_secrets(kind: RecordKind, data: dict[str, Any], change: Change) -> dict[str, Any]:
     for field in kind.secret:
         value = data.get(field)
         if not is_secret(value):
@@ -193,7 +193,7 @@ def require_key(kind: RecordKind, key: tuple[Any, ...]) -> tuple[str, ...]:
     """
     if len(key) != len(kind.key):
         raise SpecError(f"the key of the kind {kind.name!r} has the parts {', '.join(kind.key)}")
-    if not all(isinstance(part, str) and part and is_plain(part) for part in key):
+    if not all(isinstance(part, str) and part and is_storable(part) for part in key):
         refuse(
             f"Each part of the key of a record of the kind {kind.name!r} must be text that is not empty, without NUL."
         )
@@ -218,7 +218,7 @@ def require_indexed(kind: RecordKind, name: str, value: Any) -> str | int | bool
         raise SpecError(f"{name!r} is no indexed field of the kind {kind.name!r}: {', '.join(kind.indexed) or 'none'}")
     if not isinstance(value, str | int | None):
         raise SpecError(f"the indexed field {name!r} must hold text, a whole number, a boolean or null")
-    if isinstance(value, str) and (len(value) > MAX_INDEXED_CHARS or not is_plain(value)):
+    if isinstance(value, str) and (len(value) > MAX_INDEXED_CHARS or not is_storable(value)):
         refuse(
             f"The field {name!r} of the kind {kind.name!r} may hold up to {MAX_INDEXED_CHARS} characters without NUL."
         )
@@ -227,12 +227,12 @@ def require_indexed(kind: RecordKind, name: str, value: Any) -> str | int | bool
     return str.__str__(value) if isinstance(value, str) else value
 
 
-def is_plain(text: str) -> bool:
+def is_storable(text: str) -> bool:
     """Whether every store can keep *text* unchanged: it can be encoded in UTF-8 and has no NUL."""
     return "\0" not in text and text == text.encode(errors="replace").decode()
 
 
-def _searched(kind: RecordKind, name: str, value: Any) -> str:
+def _search_text(kind: RecordKind, name: str, value: Any) -> str:
     if not isinstance(value, str | None):
         raise SpecError(f"the full-text field {name!r} of the kind {kind.name!r} must hold text")
     return (value or "").replace("\0", " ")
@@ -274,7 +274,7 @@ def unreadable(kind: RecordKind, key: Iterable[str], why: str) -> NoReturn:
     raise UnreadableRecord(message) from None
 
 
-def _told(error: ValidationError) -> str:
+def _field_errors(error: ValidationError) -> str:
     """Say which fields are wrong and why, without their values."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     told = [f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in found[:_MOST_SHOWN]]

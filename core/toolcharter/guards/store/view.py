@@ -26,17 +26,17 @@ from toolcharter.errors import SpecError, StoreUnavailable, ToolcharterError, To
 from toolcharter.guards.secrets import engine as scrubber
 from toolcharter.guards.store.asynchronous import AsyncBoundStore
 from toolcharter.guards.store.rows import (
-    Seals,
+    SecretCipher,
     checked_rows,
-    is_plain,
+    is_storable,
     json_text,
     kind_of,
     new_row,
+    parse_row,
     refuse,
     require_key,
     require_where,
-    stored,
-    texts_of,
+    secret_texts,
 )
 
 R = TypeVar("R", bound=StoreRecord)
@@ -50,7 +50,7 @@ MAX_WORDS = 32
 MAX_TTL_S = 86_400.0
 """How long a lease may last, in seconds."""
 _MAX_CURSOR_CHARS = 8_192
-_WITHIN: ContextVar[tuple[int, ...]] = ContextVar("toolcharter_transactions", default=())
+_OPEN_TRANSACTIONS: ContextVar[tuple[int, ...]] = ContextVar("toolcharter_transactions", default=())
 """The `id`s of the engines whose transactions enclose the current code."""
 
 
@@ -81,7 +81,7 @@ class BoundTransaction:
     def __init__(self, within: "BoundStore", engine: StoreEngine, scope: Scope, rows: EngineTransaction) -> None:
         self._within = within
         self._engine = engine
-        self._seals = Seals(engine, scope)
+        self._seals = SecretCipher(engine, scope)
         self._rows = checked_rows(rows)
         self.is_over = False
 
@@ -95,7 +95,7 @@ class BoundTransaction:
         """Write *record*, and return its version."""
         kind = self._kind(type(record), writes=True)
         row = new_row(record, self._seals)
-        scrubber.remember(texts_of(kind, record.model_dump(include=set(kind.secret))) if kind.secret else ())
+        scrubber.remember(secret_texts(kind, record.model_dump(include=set(kind.secret))) if kind.secret else ())
         return self._rows.put(kind.name, row, expected=_version(expected))
 
     def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
@@ -119,7 +119,7 @@ class BoundTransaction:
         kind = self._kind(model)
         if order and order not in kind.indexed:
             raise SpecError(f"{order!r} is no indexed field of the kind {kind.name!r}")
-        if not isinstance(after, str) or len(after) > _MAX_CURSOR_CHARS or not is_plain(after):
+        if not isinstance(after, str) or len(after) > _MAX_CURSOR_CHARS or not is_storable(after):
             refuse("`after` must be the cursor that the page before returned.")
         wanted = require_where(kind, where)
         rows, following = self._rows.page(
@@ -198,7 +198,7 @@ class BoundTransaction:
         try:
             for row in rows:
                 try:
-                    found.append(stored(model, row, self._seals, secrets, where))
+                    found.append(parse_row(model, row, self._seals, secrets, where))
                 except UnreadableRecord as error:
                     if told is None:
                         raise
@@ -288,17 +288,17 @@ class BoundStore:
 
         def attempt(rows: EngineTransaction) -> T:
             transaction = BoundTransaction(self, engine, scope, rows)
-            token = _WITHIN.set((*_WITHIN.get(), id(engine)))
+            token = _OPEN_TRANSACTIONS.set((*_OPEN_TRANSACTIONS.get(), id(engine)))
             try:
                 return work(transaction)
             except BaseException as error:
                 raised.append(error)
                 raise
             finally:
-                _WITHIN.reset(token)
+                _OPEN_TRANSACTIONS.reset(token)
                 transaction.is_over = True
 
-        return _governed(lambda: engine.transact(scope, attempt, timeout_s=timeout_s), raised)
+        return _translate_engine_errors(lambda: engine.transact(scope, attempt, timeout_s=timeout_s), raised)
 
     def changes(
         self, after: int = 0, /, *, models: Sequence[type[StoreRecord]] = (), limit: int = 1_000
@@ -306,31 +306,33 @@ class BoundStore:
         """Return the changes after the change number *after*, the oldest first."""
         engine, scope, timeout_s = self._begin()
         kinds = [kind_of(model).name for model in models]
-        return _governed(lambda: engine.changes(scope, max(0, int(after)), kinds, _limit(limit), timeout_s=timeout_s))
+        return _translate_engine_errors(
+            lambda: engine.changes(scope, max(0, int(after)), kinds, _limit(limit), timeout_s=timeout_s)
+        )
 
     def last_change(self) -> int:
         """Return the number of the latest change; 0 if there was none."""
         engine, scope, timeout_s = self._begin()
-        return _governed(lambda: engine.last_change(scope, timeout_s=timeout_s))
+        return _translate_engine_errors(lambda: engine.last_change(scope, timeout_s=timeout_s))
 
     def lease(self, name: str, /, *, holder: str, ttl_s: float) -> StoreLease | None:
         """Acquire the lease *name* for *ttl_s* seconds; None if another holder has it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
         checked = require_name(name), require_name(holder), _ttl(ttl_s)
-        return _governed(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
+        return _translate_engine_errors(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
 
     def renew(self, lease: StoreLease, /, *, ttl_s: float) -> StoreLease:
         """Extend the lease to *ttl_s* seconds from now, and return it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        return _governed(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
+        return _translate_engine_errors(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
 
     def release(self, lease: StoreLease, /) -> None:
         """Release *lease*. Does nothing if it was lost."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        _governed(lambda: engine.release(scope, lease, timeout_s=timeout_s))
+        _translate_engine_errors(lambda: engine.release(scope, lease, timeout_s=timeout_s))
 
     def asynchronous(self) -> AsyncBoundStore:
         """Return the same store for asynchronous code."""
@@ -339,12 +341,12 @@ class BoundStore:
     def _begin(self) -> tuple[StoreEngine, Scope, float]:
         scope, timeout_s = require_scope(self._access.scope()), self._access.timeout_s()
         engine = self._opened.engine(timeout_s)
-        if id(engine) in _WITHIN.get():
+        if id(engine) in _OPEN_TRANSACTIONS.get():
             raise ToolError("the store was used within its own transaction: use the function's argument instead")
         return engine, scope, timeout_s
 
 
-def _governed(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
+def _translate_engine_errors(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
     """Return the result of *run*. The engine's own exceptions become `StoreUnavailable`, but not those in *raised*.
 
     Raises:
@@ -376,7 +378,7 @@ def require_scope(scope: Scope) -> Scope:
 
 def require_name(name: str) -> str:
     """Return *name*, if it is valid for a list, a lease or a holder."""
-    if not isinstance(name, str) or not name or len(name) > MAX_KEY_CHARS or not is_plain(name):
+    if not isinstance(name, str) or not name or len(name) > MAX_KEY_CHARS or not is_storable(name):
         refuse(f"A name in a store must be text of 1 to {MAX_KEY_CHARS} characters without NUL.")
     return name
 

@@ -10,7 +10,7 @@ from tests.core.gate.conftest import ECHO, spec_of, spec_with_runtime
 from toolcharter.api.call import Caller
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.stages.s6_limits import keys_of, refuse_if_limited
-from toolcharter.guards.rates.answers import Answer, Keys, Refused, Unavailable
+from toolcharter.guards.rates.answers import Answer, RateKeys, Refused, Unavailable
 from toolcharter.profile.settings import (
     Rate,
     Rates,
@@ -75,16 +75,20 @@ class TestRates:
 @pytest.mark.parametrize(
     ("caller", "keys"),
     [
-        pytest.param(Caller(agent="a", session="s"), Keys("s", "a"), id="both"),
-        pytest.param(Caller(agent="a"), Keys("a", "a"), id="an agent without a session"),
-        pytest.param(Caller(session="s"), Keys("s", "s"), id="a session without an agent"),
-        pytest.param(Caller(), Keys("-", "-"), id="neither"),
-        pytest.param(Caller(agent="a", session="s", tenant="t"), Keys("[1:t]s", "[1:t]a"), id="a tenant's"),
-        pytest.param(Caller(session="[1:t]s"), Keys("[0:][1:t]s", "[0:][1:t]s"), id="one that looks like a tenant's"),
-        pytest.param(Caller(tenant="1:t]"), Keys("[4:1:t]]-", "[4:1:t]]-"), id="a tenant that looks like another's"),
+        pytest.param(Caller(agent="a", session="s"), RateKeys("s", "a"), id="both"),
+        pytest.param(Caller(agent="a"), RateKeys("a", "a"), id="an agent without a session"),
+        pytest.param(Caller(session="s"), RateKeys("s", "s"), id="a session without an agent"),
+        pytest.param(Caller(), RateKeys("-", "-"), id="neither"),
+        pytest.param(Caller(agent="a", session="s", tenant="t"), RateKeys("[1:t]s", "[1:t]a"), id="a tenant's"),
+        pytest.param(
+            Caller(session="[1:t]s"), RateKeys("[0:][1:t]s", "[0:][1:t]s"), id="one that looks like a tenant's"
+        ),
+        pytest.param(
+            Caller(tenant="1:t]"), RateKeys("[4:1:t]]-", "[4:1:t]]-"), id="a tenant that looks like another's"
+        ),
     ],
 )
-def test_every_caller_is_counted(caller: Caller, keys: Keys) -> None:
+def test_every_caller_is_counted(caller: Caller, keys: RateKeys) -> None:
     """Those that name neither session nor agent are counted together, never not at all."""
     assert keys_of(caller) == keys
 

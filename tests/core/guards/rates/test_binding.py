@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolcharter.guards.rates import BoundLimits, Keys, RateLimits, Refused
+from toolcharter.guards.rates import BoundLimits, RateKeys, RateLimits, Refused
 from toolcharter.guards.rates.limits import SESSION_IDLE_S
 from toolcharter.profile.settings import Rate, Rates
 
-KEYS = Keys("s1", "main")
+KEYS = RateKeys("s1", "main")
 
 
 def bound(limits: RateLimits, tool: str = "bash", agent: str | None = "main") -> BoundLimits:
@@ -102,14 +102,14 @@ def test_time_to_wait_is_the_time_to_wait(clock, total) -> None:
 @pytest.mark.parametrize(
     ("per", "others"),
     [
-        pytest.param("session", [Keys("s2", "main")], id="session"),
-        pytest.param("agent", [Keys("s1", "other")], id="agent"),
+        pytest.param("session", [RateKeys("s2", "main")], id="session"),
+        pytest.param("agent", [RateKeys("s1", "other")], id="agent"),
     ],
 )
 def test_each_session_or_agent_has_counts_of_its_own(total, per, others) -> None:
     """The other key of a call plays no part."""
     take = bound(RateLimits([total(per=per, calls_per_hour=1)])).take
-    same = Keys("s1", "elsewhere") if per == "session" else Keys("elsewhere", "main")
+    same = RateKeys("s1", "elsewhere") if per == "session" else RateKeys("elsewhere", "main")
 
     assert take(KEYS) is None
     assert take(same) is not None
@@ -120,7 +120,7 @@ def test_calls_per_session_are_the_sessions_even_where_agents_are_counted(total)
     """A new session of the same agent begins at nothing."""
     take = bound(RateLimits([total(per="agent", calls_per_session=1)])).take
 
-    assert [take(Keys(session, "main")) is None for session in ("s1", "s1", "s2")] == [True, False, True]
+    assert [take(RateKeys(session, "main")) is None for session in ("s1", "s1", "s2")] == [True, False, True]
 
 
 def test_total_is_shared_by_all_tools_and_a_tools_own_limit_is_not(clock) -> None:
@@ -160,7 +160,7 @@ def test_strictest_of_profile_and_ceilings_wins(clock, total) -> None:
     profile, admin, workspace = total(calls_per_hour=5), total(per="agent", calls_per_hour=2), total(calls_per_hour=3)
     take = bound(RateLimits([profile, admin, workspace], clock)).take
 
-    answers = [take(Keys(session, "main")) is None for session in ("s1", "s2", "s3")]
+    answers = [take(RateKeys(session, "main")) is None for session in ("s1", "s2", "s3")]
 
     assert answers == [True, True, False]
 
@@ -208,7 +208,7 @@ def test_windows_let_in_what_a_naive_model_lets_in(steps, for_x, minute, session
         recent = [name for at, name in entered[key] if now[0] - at < 60]
         room = len(recent) < minute and (tool == "y" or recent.count("x") < for_x)
         room &= not with_session or len(entered[key]) < session
-        assert (tools[tool].take(Keys(key, "main")) is None) is room
+        assert (tools[tool].take(RateKeys(key, "main")) is None) is room
         if room:
             entered[key].append((now[0], tool))
 
@@ -304,7 +304,7 @@ def test_counts_that_have_left_their_window_are_dropped(clock, total) -> None:
     take = bound(limits).take
     for number in range(50_000):
         clock.now += 1
-        take(Keys(f"s{number}", "main"))
+        take(RateKeys(f"s{number}", "main"))
 
     assert {limit.name: len(counter.kept) <= 2 * limit.window_s + 2 for limit, counter in limits._counters.items()} == {
         "calls_per_minute": True,
@@ -318,11 +318,11 @@ def test_count_in_its_window_outlives_any_flood_of_other_sessions(clock, total, 
     take = bound(RateLimits([total(calls_per_minute=1)], clock)).take
     kept: list[bool] = []
     for step in range(50):
-        mine = Keys(f"mine {step}", "main")
+        mine = RateKeys(f"mine {step}", "main")
         take(mine)
         for number in range(others):
             clock.now += 59 / others
-            take(Keys(f"{step} {number}", "main"))
+            take(RateKeys(f"{step} {number}", "main"))
         kept.append(take(mine) is not None)
 
     assert kept == [True] * 50
@@ -331,18 +331,18 @@ def test_count_in_its_window_outlives_any_flood_of_other_sessions(clock, total, 
 def test_limit_that_is_full_of_sessions_refuses_new_ones_until_some_are_over(clock, total) -> None:
     """What is known goes on; nothing that lives is dropped for what comes."""
     take = bound(RateLimits([total(calls_per_minute=2)], clock, max_keys=2)).take
-    known = [take(Keys(name, "main")) for name in ("s1", "s2", "s1")]
+    known = [take(RateKeys(name, "main")) for name in ("s1", "s2", "s1")]
     clock.now += 20
 
-    full = take(Keys("s3", "main"))
+    full = take(RateKeys("s3", "main"))
 
     message = "calls_per_minute counts the calls of 2 sessions and has no room for another; try again in 100 s."
     assert (known, full) == ([None, None, None], Refused("calls_per_minute 2", 100.0, message))
-    assert (take(Keys("s1", "main")) is None, take(Keys("s2", "main")) is None) == (False, True)
+    assert (take(RateKeys("s1", "main")) is None, take(RateKeys("s2", "main")) is None) == (False, True)
     clock.now += 40
-    assert isinstance(take(Keys("s3", "main")), Refused)
+    assert isinstance(take(RateKeys("s3", "main")), Refused)
     clock.now += 60
-    assert take(Keys("s3", "main")) is None
+    assert take(RateKeys("s3", "main")) is None
 
 
 def test_session_is_forgotten_once_it_has_been_idle_for_a_week(clock, total) -> None:
@@ -353,14 +353,14 @@ def test_session_is_forgotten_once_it_has_been_idle_for_a_week(clock, total) -> 
 
     def after(seconds: float) -> bool:
         clock.now += seconds
-        take(Keys(f"other {next(others)}", "main"))
+        take(RateKeys(f"other {next(others)}", "main"))
         return take(KEYS) is None
 
     assert [after(SESSION_IDLE_S - 1), after(SESSION_IDLE_S - 1)] == [False, False]
     clock.now += SESSION_IDLE_S
-    take(Keys("another", "main"))
+    take(RateKeys("another", "main"))
     clock.now += SESSION_IDLE_S
-    take(Keys("one more", "main"))
+    take(RateKeys("one more", "main"))
     assert take(KEYS) is None
 
 

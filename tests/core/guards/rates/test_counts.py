@@ -2,11 +2,11 @@
 
 import pytest
 
-from toolcharter.guards.rates import Keys
+from toolcharter.guards.rates import RateKeys
 from toolcharter.guards.rates.counts import counter_for
 from toolcharter.guards.rates.limits import SESSION_IDLE_S, Limit
 
-KEYS = Keys("s1", "main")
+KEYS = RateKeys("s1", "main")
 
 
 @pytest.mark.parametrize("name", ["calls_per_minute", "calls_per_session"])

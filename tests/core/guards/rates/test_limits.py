@@ -3,7 +3,7 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.rates.limits import Limit, limits_of
+from toolcharter.guards.rates.limits import Limit, compile_limits
 from toolcharter.profile.globs import GlobError, parse_glob
 from toolcharter.profile.settings import Rate, Rates
 
@@ -58,7 +58,7 @@ def test_profile_becomes_one_limit_for_each_number() -> None:
     rate = Rate(calls_per_minute=1, calls_per_session=3)
     rates = Rates(total=Rate(calls_per_hour=9), tools={"Bash": rate}, agents={"sub*": rate}, per="agent", store="unix:")
 
-    assert limits_of([rates, Rates()]) == [
+    assert compile_limits([rates, Rates()]) == [
         Limit("calls_per_hour", 9, "agent", "unix:"),
         Limit("calls_per_minute", 1, "agent", "unix:", tool="bash"),
         Limit("calls_per_session", 3, "session", "unix:", tool="bash"),
@@ -74,14 +74,14 @@ def test_of_several_for_the_same_calls_the_smallest_is_kept(numbers: tuple[int, 
     """The others could never refuse, and a call counts once."""
     rates = [Rates(total=Rate(calls_per_hour=number)) for number in numbers]
 
-    assert limits_of(rates) == [Limit("calls_per_hour", 3, "session")]
+    assert compile_limits(rates) == [Limit("calls_per_hour", 3, "session")]
 
 
 def test_limits_that_count_apart_are_all_kept() -> None:
     """A profile cannot escape a ceiling by counting elsewhere or by another key."""
     rates = [Rates(total=Rate(calls_per_hour=5), store="unix:/a"), Rates(total=Rate(calls_per_hour=9), per="agent")]
 
-    assert limits_of(rates) == [
+    assert compile_limits(rates) == [
         Limit("calls_per_hour", 5, "session", "unix:/a"),
         Limit("calls_per_hour", 9, "agent"),
     ]
@@ -90,4 +90,4 @@ def test_limits_that_count_apart_are_all_kept() -> None:
 def test_pattern_that_cannot_be_read_is_an_error() -> None:
     """A limit never concerns fewer agents than it looks like."""
     with pytest.raises(GlobError):
-        limits_of([Rates(agents={"sub\\x": Rate(calls_per_hour=1)})])
+        compile_limits([Rates(agents={"sub\\x": Rate(calls_per_hour=1)})])

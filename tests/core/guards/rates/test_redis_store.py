@@ -15,12 +15,12 @@ import pytest
 from tests.ports import own_port
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.guards.rates import BoundLimits, Keys, RateLimits, Refused, Unavailable
+from toolcharter.guards.rates import BoundLimits, RateKeys, RateLimits, Refused, Unavailable
 from toolcharter.profile.settings import Rate, Rates
 
 pytestmark = pytest.mark.slow
 
-KEYS = Keys("s1", "main")
+KEYS = RateKeys("s1", "main")
 PATIENCE_S = 30.0
 """How long a server may take for an answer: a busy machine is slower than a server that is given up."""
 real_redis = pytest.mark.needs_program("redis-server")
@@ -31,10 +31,10 @@ import sys, time
 url, offset, number = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
 right = time.time
 time.time = lambda: right() + offset
-from toolcharter.guards.rates import Keys, RateLimits
+from toolcharter.guards.rates import RateKeys, RateLimits
 from toolcharter.profile.settings import Rate, Rates
 limits = RateLimits([Rates(Rate(calls_per_minute=50), store=url)], timeout_s=30)
-answers = [limits.bind("bash", None).take(Keys("s1", "main")) for _ in range(number)]
+answers = [limits.bind("bash", None).take(RateKeys("s1", "main")) for _ in range(number)]
 limits.close()
 print(answers.count(None))
 """
@@ -114,7 +114,7 @@ def test_session_has_a_plain_count_that_ends_after_a_week(make, server) -> None:
     """Waiting does not help; a server keeps nothing for ever."""
     take = bound(make(calls_per_session=2)).take
 
-    answers = [take(KEYS), take(KEYS), take(KEYS), take(Keys("s2", "main"))]
+    answers = [take(KEYS), take(KEYS), take(KEYS), take(RateKeys("s2", "main"))]
 
     no_more = Refused("calls_per_session 2", None, "calls_per_session is 2; no more calls in this session.")
     assert answers == [None, None, no_more, None]

@@ -42,7 +42,7 @@ def run(cached: CachedReads, call: Call, text: str = "x", *, effects: bool = Fal
 
 
 def answered(cached: CachedReads, call: Call, session: str = "s") -> str | None:
-    found = cached.answer(session, call)
+    found = cached.find(session, call)
     return None if found is None else found.text
 
 

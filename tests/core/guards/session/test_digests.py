@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.session.state import of_call, of_text
+from toolcharter.guards.session.state import digest_call, digest_text
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -18,7 +18,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(), JSON))
 def test_order_of_arguments_does_not_matter(args) -> None:
     """Equal arguments have one name, however they are ordered."""
-    assert of_call("t", None, args) == of_call("t", None, dict(reversed(args.items())))
+    assert digest_call("t", None, args) == digest_call("t", None, dict(reversed(args.items())))
 
 
 @each_row(
@@ -37,10 +37,10 @@ def test_order_of_arguments_does_not_matter(args) -> None:
 )
 def test_different_calls_have_different_names(left, right) -> None:
     """What differs in JSON is another call; what JSON has no room for has a name too."""
-    assert (of_call(*left) == of_call(*right), of_call(*left) == of_call(*left)) == (False, True)
+    assert (digest_call(*left) == digest_call(*right), digest_call(*left) == digest_call(*left)) == (False, True)
 
 
 @pytest.mark.parametrize("text", ["", "a", "\ud800", "\x00" * 100_000])
 def test_every_text_has_a_short_name(text) -> None:
     """A name has 16 bytes, and is no other text's."""
-    assert (len(of_text(text)), of_text(text) == of_text(text + "!")) == (16, False)
+    assert (len(digest_text(text)), digest_text(text) == digest_text(text + "!")) == (16, False)

@@ -130,7 +130,7 @@ class Sessions(RuleBasedStateMachine):
     @invariant()
     def nothing_is_left_behind(self) -> None:
         """The session knows as many calls on their way as there are."""
-        assert len(self.memory._sessions.seen("s").flights) == len(self.running())
+        assert len(self.memory._sessions.peek("s").running) == len(self.running())
 
 
 TestSessions = Sessions.TestCase
