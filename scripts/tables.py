@@ -22,7 +22,7 @@ from toolcharter.api import paths, runtime, tool
 from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
 from toolcharter.guards.secrets.tables import tokens
 from toolcharter.profile import settings
-from toolcharter.profile.forms import FORMS, Key, OneOrMore, TextOr, Words, abouts, keys_of
+from toolcharter.profile.forms import FORMS, Expected, FormKey, OneOrMore, TextOr, key_descriptions, keys_of
 from toolcharter.profile.schema import ProfileFile
 from toolcharter.testing.readme import tables
 
@@ -209,7 +209,7 @@ def _form_at(path: Sequence[str]) -> Any:
     return kind
 
 
-def form_below(key: Key) -> Any:
+def form_below(key: FormKey) -> Any:
     """Return the form that a key holds: as a mapping, in a list, or as the long form of a text; None without one."""
     return _form_of(key.annotation)
 
@@ -230,7 +230,7 @@ def _parts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def _key_rows(kind: Any, prefix: str = "", *, depth: int) -> Iterator[tuple[str, ...]]:
     """Yield a row for each key of a form: its name, its type, its default and its purpose."""
-    about = abouts(kind)
+    about = key_descriptions(kind)
     for name, key in keys_of(kind).items():
         default = "required" if key.fix is not None else _shown_default(key.default)
         yield f"`{prefix}{name}`", _shown_type(key.annotation), default, about[name].replace("|", r"\|")
@@ -255,7 +255,7 @@ def _shown_type(annotation: Any) -> str:
         return ", ".join(f"`{word}`" for word in get_args(kind))
     if any(isinstance(one, OneOrMore) for one in metadata):
         return f"{_shown_type(get_args(kind)[0])}; or a list"
-    words = (one if isinstance(one, Words) else getattr(one, "words", None) for one in metadata)
+    words = (one if isinstance(one, Expected) else getattr(one, "words", None) for one in metadata)
     long = _form_of(annotation)
     found = next((one for one in words if one is not None), None if long is None else FORMS[long].words)
     assert found is not None, f"{annotation} has no words"

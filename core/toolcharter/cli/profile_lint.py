@@ -115,8 +115,8 @@ def _doubtful(
     """Report rules that never match, never matter or are risky, and what the ceilings take away."""
     there = {*plan.loaded.specs, *plan.loaded.aliases, *installed}
     groups = {f"group:{group}" for tool in tools for group in tool.facts.groups}
-    present = set(map(names.same_tool, there | groups))
-    pending = [name for name in plan.profile.missing_ok if names.same_tool(name) not in present]
+    present = set(map(names.fold_tool_name, there | groups))
+    pending = [name for name in plan.profile.missing_ok if names.fold_tool_name(name) not in present]
     tables = plan.loaded.program_tables()
 
     def has_table(program: str) -> bool:
@@ -200,9 +200,9 @@ def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
 def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:
     """Report entries of `missing_ok` that match no name in the profile: most likely they are misspelt."""
     named = set(_named(plan))
-    known = set(map(names.same_tool, named))
+    known = set(map(names.fold_tool_name, named))
     for index, name in enumerate(plan.profile.missing_ok):
-        if names.same_tool(name) not in known:
+        if names.fold_tool_name(name) not in known:
             what = f"the profile names no tool {name!r}, so this entry has no effect."
             fix = did_you_mean(name, named | set(tools)) or "Remove it, or list the tool."
             yield Fault(places.of("missing_ok", index), f"missing_ok.{index}", what, fix)

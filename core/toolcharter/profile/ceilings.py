@@ -11,7 +11,7 @@ from pathlib import Path
 from toolcharter.errors import Fault
 from toolcharter.profile.document import document
 from toolcharter.profile.find import Unusable, read_bytes
-from toolcharter.profile.forms import Reading
+from toolcharter.profile.forms import Cache
 from toolcharter.profile.globs import GlobError, parse_glob
 from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.schema import CeilingFile, WorkspaceFile
@@ -92,9 +92,9 @@ def _read(file: str, kind: type[CeilingFile | WorkspaceFile], faults: list[Fault
         faults.append(Fault(file, "", problem.what, fix))
         return None
     found: list[Fault] = []
-    _, read = document(content, file, kind, Reading(), found, least="deny: []")
+    _, read = document(content, file, kind, Cache(), found, least="deny: []")
     faults.extend(in_file_order(found))
-    return None if read is None else read.tightening.made(file, read.notify)
+    return None if read is None else read.tightening.to_ceiling(file, read.notify)
 
 
 def _of_environment(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from toolcharter.errors import Fault
 from toolcharter.profile.document import checked, document
 from toolcharter.profile.find import Unusable, identity, own_place, read_bytes
-from toolcharter.profile.forms import Reading
+from toolcharter.profile.forms import Cache
 from toolcharter.profile.model import Profile
-from toolcharter.profile.names import canonical, same_tool
+from toolcharter.profile.names import canonical_distribution, fold_tool_name
 from toolcharter.profile.nodes import Entry, Node, entries, items
 from toolcharter.profile.resolve import MAX_CHAIN, locate
 from toolcharter.profile.schema import ProfileFile
@@ -18,14 +18,14 @@ from toolcharter.profile.schema import ProfileFile
 # `plugins`, `extensions` and `limits` are merged, too: a child that adds one entry would otherwise silently
 # lose the parent's guards.
 _LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
-    "tools": (1, same_tool),
-    "extensions": (1, same_tool),
-    "plugins": (1, canonical),
+    "tools": (1, fold_tool_name),
+    "extensions": (1, fold_tool_name),
+    "plugins": (1, canonical_distribution),
     "events": (1, str),
-    "limits": (3, same_tool),
+    "limits": (3, fold_tool_name),
     "capabilities": (1, str),
-    "toolsets": (1, same_tool),
-    "groups": (1, same_tool),
+    "toolsets": (1, fold_tool_name),
+    "groups": (1, fold_tool_name),
     "approvals": (1, str),
     "session_guards": (2, str),
 }
@@ -46,12 +46,12 @@ class Composer:
     chain: dict[str, str] = field(default_factory=dict)
     """The files that are being read, from the first file to the latest parent: real path, name."""
     files: list[str] = field(default_factory=list)
-    reading: Reading = field(default_factory=Reading)
+    cache: Cache = field(default_factory=Cache)
 
-    def made(self, tree: Node) -> Profile | None:
+    def build_profile(self, tree: Node) -> Profile | None:
         """Return the profile of an effective tree; None, and `faults`, if its parts do not fit together."""
-        _, read = checked(tree, ProfileFile, self.reading, self.faults)
-        return None if read is None else read.made()
+        _, read = checked(tree, ProfileFile, self.cache, self.faults)
+        return None if read is None else read.to_profile()
 
     def read(self, file: str) -> Node | None:
         """Return the effective tree of *file*, without the parts at fault.
@@ -74,7 +74,7 @@ class Composer:
         return self.trees[place]
 
     def _tree(self, content: bytes, file: str) -> Node | None:
-        own, _ = document(content, file, ProfileFile, self.reading, self.faults)
+        own, _ = document(content, file, ProfileFile, self.cache, self.faults)
         if own is None:
             return None
         parents = entries(own).get("extends")

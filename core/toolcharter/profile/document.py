@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from toolcharter._lazy import lazy
 from toolcharter.errors import Fault
-from toolcharter.profile.forms import FORMS, Reading
+from toolcharter.profile.forms import FORMS, Cache
 from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Places, entries, located, without
 from toolcharter.profile.parse import parse, position
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def document(
-    content: bytes, file: str, kind: type[T], reading: Reading, faults: list[Fault], *, least: str = "profile: NAME"
+    content: bytes, file: str, kind: type[T], cache: Cache, faults: list[Fault], *, least: str = "profile: NAME"
 ) -> tuple[Node | None, T | None]:
     """Parse *content* into a tree without its faulty parts, and into the form *kind*; None if nothing is usable.
 
@@ -27,7 +27,7 @@ def document(
         content: The whole file.
         file: Its name in places.
         kind: The form to read it as.
-        reading: What was read of other files of the same profile.
+        cache: What was read of other files of the same profile.
         faults: Gets all faults, each with its place.
         least: What to write into an empty file.
     """
@@ -37,25 +37,25 @@ def document(
         return None, None
     # Where the parser has replaced a refused value, a fault of the form would be about the replacement.
     refused, found = {fault.place for fault in faults}, list[Fault]()
-    good = checked(root, kind, reading, found)
+    good = checked(root, kind, cache, found)
     faults.extend(fault for fault in found if fault.place not in refused)
     return good
 
 
-def checked(root: Node, kind: type[T], reading: Reading, faults: list[Fault]) -> tuple[Node | None, T | None]:
+def checked(root: Node, kind: type[T], cache: Cache, faults: list[Fault]) -> tuple[Node | None, T | None]:
     """Return the part of a tree without faults, and the form *kind* made from it; None if nothing is usable.
 
     Args:
         root: The tree.
         kind: The form to read it as.
-        reading: What was read of other files of the same profile.
+        cache: What was read of other files of the same profile.
         faults: Gets all faults.
     """
     told = False
     tree: Node | None = root
     while tree is not None:
         try:
-            read: T = FORMS[kind].read(located(tree), reading)
+            read: T = FORMS[kind].read(located(tree), cache)
         except ValidationError as error:
             if not told:
                 faults.extend(wording.faults_of(error, Places(tree), model=kind))

@@ -15,24 +15,24 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from toolcharter.api.policy import field_docstrings
 from toolcharter.profile.conditions import Condition, condition
-from toolcharter.profile.names import NAME, NAME_FIX, same_tool, whole
+from toolcharter.profile.names import NAME, NAME_FIX, anchored, fold_tool_name
 from toolcharter.profile.nodes import Located, LocatedText, entries, plain
 from toolcharter.profile.rules import Rule, parse_rule
 
 T = TypeVar("T")
-Read = Callable[[Any, "Reading"], Any]
+ParseValue = Callable[[Any, "Cache"], Any]
 FAULT: LiteralString = "fault"
 """The type of the errors that `fault` makes: `what` and `fix` are whole sentences."""
-UNLIKE: LiteralString = "unlike"
-"""The type of the errors that `unlike` makes, with `expected` and `fix`."""
-_OURS: dict[str, LiteralString] = {FAULT: FAULT, UNLIKE: UNLIKE}
-_PLACE = "place"
+MISMATCH: LiteralString = "unlike"
+"""The type of the errors that `mismatch` makes, with `expected` and `fix`."""
+_OWN_ERROR_TYPES: dict[str, LiteralString] = {FAULT: FAULT, MISMATCH: MISMATCH}
+_PLACE_FIELD = "place"
 """The field that gets the mapping's place, as `file:line:column`. It is not a key."""
 _STRICT = core_schema.CoreConfig(strict=True, extra_fields_behavior="forbid")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class Words(NamedTuple):
+class Expected(NamedTuple):
     """Metadata: the words of a fault about a value of another type."""
 
     expected: str
@@ -41,17 +41,17 @@ class Words(NamedTuple):
     """What to write; `<key>` is replaced by the key."""
 
 
-_NO_WORDS = Words("")
+_NO_WORDS = Expected("")
 
 
-class Needed:
+class Required:
     """Metadata: the key is required, even if the field has a default; *fix* says what to write."""
 
     def __init__(self, fix: str) -> None:
         self.fix = fix
 
 
-class Written:
+class Key:
     """Metadata: the key in the file, if it is not the field's name."""
 
     def __init__(self, key: str) -> None:
@@ -65,7 +65,7 @@ class Inline:
 INLINE = Inline()
 
 
-class Reading:
+class Cache:
     """A cache for one profile and its parents: each rule and each condition is parsed once."""
 
     def __init__(self) -> None:
@@ -99,12 +99,12 @@ def fault(what: str, fix: str = "", key: str = "") -> PydanticCustomError:
     return PydanticCustomError(FAULT, "{what}", {"what": what, "fix": fix, "key": key})
 
 
-def unlike(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
+def mismatch(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
     """Return the error for a value, or the entry *key* of a mapping, that is not *expected*."""
-    return PydanticCustomError(UNLIKE, "expected {expected}", {"expected": expected, "fix": fix, "key": key})
+    return PydanticCustomError(MISMATCH, "expected {expected}", {"expected": expected, "fix": fix, "key": key})
 
 
-class Key(NamedTuple):
+class FormKey(NamedTuple):
     """The facts about one key of a form."""
 
     annotation: Any
@@ -118,7 +118,7 @@ class Form(NamedTuple):
     """Reads one named tuple; `form` makes it."""
 
     kind: Any
-    words: Words
+    words: Expected
     empty: str
     misplaced: Mapping[str, str]
     finish: Callable[[Any], Any] | None
@@ -130,12 +130,12 @@ class Form(NamedTuple):
 
     def json_schema(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the schema by which editors check the mapping, with the docstrings of the fields."""
-        written = handler(adapter(self.kind).core_schema)
-        for name, text in abouts(self.kind).items():
+        written = handler(form_adapter(self.kind).core_schema)
+        for name, text in key_descriptions(self.kind).items():
             written["properties"][name] = {"description": text, **written["properties"][name]}
         return {**written, **({"minProperties": 1} if self.empty else {}), **self.schema}
 
-    def read(self, value: Any, reading: Reading) -> Any:
+    def read(self, value: Any, cache: Cache) -> Any:
         """Read the mapping.
 
         Raises:
@@ -144,12 +144,12 @@ class Form(NamedTuple):
         """
         if self.empty and value == {}:
             raise fault("the mapping is empty.", self.empty)
-        given = adapter(self.kind).validate_python(value, context=reading)
-        made = _made(self.kind, given, _place_of(value))
+        given = form_adapter(self.kind).validate_python(value, context=cache)
+        made = _build_form(self.kind, given, _place_of(value))
         return made if self.finish is None else self.finish(made)
 
 
-class _Keys:
+class _FormKeys:
     """Metadata that makes pydantic validate the keys of a form."""
 
     def __init__(self, kind: Any) -> None:
@@ -164,9 +164,9 @@ class _Keys:
 
 
 @cache
-def adapter(kind: Any) -> TypeAdapter[Any]:
+def form_adapter(kind: Any) -> TypeAdapter[Any]:
     """Return the validator for the mapping that the form *kind* is read from."""
-    return TypeAdapter(Annotated[Any, _Keys(kind)])
+    return TypeAdapter(Annotated[Any, _FormKeys(kind)])
 
 
 FORMS: dict[type, Form] = {}
@@ -174,7 +174,7 @@ FORMS: dict[type, Form] = {}
 
 
 def form(
-    words: str | Words,
+    words: str | Expected,
     *,
     empty: str = "",
     misplaced: Mapping[str, str] = _NOTHING,
@@ -196,7 +196,7 @@ def form(
     def decorate(kind: type[T]) -> type[T]:
         described: Any = kind
         FORMS[kind] = own = Form(
-            kind, Words(words) if isinstance(words, str) else words, empty, misplaced, finish, schema
+            kind, Expected(words) if isinstance(words, str) else words, empty, misplaced, finish, schema
         )
         described.__get_pydantic_core_schema__ = own.core_schema
         described.__get_pydantic_json_schema__ = own.json_schema
@@ -206,37 +206,37 @@ def form(
 
 
 @cache
-def keys_of(kind: Any) -> Mapping[str, Key]:
+def keys_of(kind: Any) -> Mapping[str, FormKey]:
     """Return the keys of the mapping that the form *kind* is read from, in order."""
-    keys: dict[str, Key] = {}
+    keys: dict[str, FormKey] = {}
     for name, declared in kind.__annotations__.items():
         annotation = _without_none(declared)
         metadata = getattr(annotation, "__metadata__", ())
-        default = kind._field_defaults.get(name, Needed)
+        default = kind._field_defaults.get(name, Required)
         if INLINE in metadata:
             keys |= keys_of(annotation.__origin__)
-        elif name != _PLACE:
-            fix = next((one.fix for one in metadata if isinstance(one, Needed)), "" if default is Needed else None)
-            keys[_key(name, metadata)] = Key(annotation, None if default is Needed else default, fix)
+        elif name != _PLACE_FIELD:
+            fix = next((one.fix for one in metadata if isinstance(one, Required)), "" if default is Required else None)
+            keys[_key_name(name, metadata)] = FormKey(annotation, None if default is Required else default, fix)
     return MappingProxyType(keys)
 
 
 @cache
-def abouts(kind: Any) -> dict[str, str]:
+def key_descriptions(kind: Any) -> dict[str, str]:
     """Return the purpose of each key of a form: the docstrings of its fields."""
     texts = field_docstrings(kind)
     found: dict[str, str] = {}
     for name, annotation in kind.__annotations__.items():
         metadata = getattr(annotation, "__metadata__", ())
         if INLINE in metadata:
-            found |= abouts(annotation.__origin__)
-        elif name != _PLACE:
-            found[_key(name, metadata)] = texts.get(name, "")
+            found |= key_descriptions(annotation.__origin__)
+        elif name != _PLACE_FIELD:
+            found[_key_name(name, metadata)] = texts.get(name, "")
     return found
 
 
-def _key(name: str, metadata: Iterable[Any]) -> str:
-    return next((one.key for one in metadata if isinstance(one, Written)), name)
+def _key_name(name: str, metadata: Iterable[Any]) -> str:
+    return next((one.key for one in metadata if isinstance(one, Key)), name)
 
 
 def _without_none(annotation: Any) -> Any:
@@ -244,15 +244,15 @@ def _without_none(annotation: Any) -> Any:
     return next(one for one in choices if one is not NoneType) if NoneType in choices else annotation
 
 
-def _made(kind: Any, given: Mapping[str, Any], place: str) -> Any:
+def _build_form(kind: Any, given: Mapping[str, Any], place: str) -> Any:
     values: dict[str, Any] = {}
     for name, annotation in kind.__annotations__.items():
         metadata = getattr(annotation, "__metadata__", ())
         if INLINE in metadata:
-            values[name] = _made(annotation.__origin__, given, place)
-        elif name == _PLACE:
+            values[name] = _build_form(annotation.__origin__, given, place)
+        elif name == _PLACE_FIELD:
             values[name] = place
-        elif (key := _key(name, metadata)) in given:
+        elif (key := _key_name(name, metadata)) in given:
             values[name] = given[key]
     return kind(**values)
 
@@ -261,38 +261,38 @@ def _place_of(value: Any) -> str:
     return str(value.node.place) if isinstance(value, Located | LocatedText) else ""
 
 
-class Names(NamedTuple):
+class MapOf(NamedTuple):
     """Metadata of a mapping from names to one type of value."""
 
-    words: Words
+    words: Expected
     noun: str = "tool"
     pattern: str = NAME
     name_fix: str = NAME_FIX
-    same: Callable[[str], str] = same_tool
+    same: Callable[[str], str] = fold_tool_name
     """Returns the form in which two names are compared."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema by which pydantic validates the mapping."""
-        names = core_schema.str_schema(pattern=whole(self.pattern))
+        names = core_schema.str_schema(pattern=anchored(self.pattern))
         mapping = core_schema.dict_schema(names, handler.generate_schema(get_args(source)[1]))
         return core_schema.no_info_wrap_validator_function(self._read, mapping)
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the schema by which editors check the mapping. pydantic's own would accept other names, too."""
         below = next(iter(handler(core)["patternProperties"].values()))
-        return {"type": "object", "propertyNames": {"pattern": whole(self.pattern)}, "additionalProperties": below}
+        return {"type": "object", "propertyNames": {"pattern": anchored(self.pattern)}, "additionalProperties": below}
 
     def _read(self, value: Any, handler: Callable[[Any], Any]) -> Any:
-        lines, good = [*self._twice(value)] if isinstance(value, Located) else [], dict[str, Any]()
+        lines, good = [*self._find_duplicates(value)] if isinstance(value, Located) else [], dict[str, Any]()
         try:
             good = handler(value)
         except ValidationError as error:
-            lines += _lines_of(error)
+            lines += _error_lines(error)
         if lines:
             raise ValidationError.from_exception_data("names", lines)
         return MappingProxyType(good)
 
-    def _twice(self, value: Located) -> Iterator[InitErrorDetails]:
+    def _find_duplicates(self, value: Located) -> Iterator[InitErrorDetails]:
         first: dict[str, str] = {}
         for name in value:
             other = first.setdefault(self.same(name), name)
@@ -301,22 +301,22 @@ class Names(NamedTuple):
                 yield InitErrorDetails(type=fault(what, "Remove one of the two.", name), loc=(), input=value)
 
 
-def _lines_of(error: ValidationError) -> Iterator[InitErrorDetails]:
+def _error_lines(error: ValidationError) -> Iterator[InitErrorDetails]:
     """Yield the entries of *error* in the form that a new error accepts."""
     for one in error.errors(include_url=False):
         context = one.get("ctx", {})
-        ours = _OURS.get(one["type"])
+        ours = _OWN_ERROR_TYPES.get(one["type"])
         kind = one["type"] if ours is None else PydanticCustomError(ours, "{what}", context)
         yield InitErrorDetails(type=kind, loc=one["loc"], input=one["input"], ctx=context)
 
 
-class ReadBy:
+class ParsedBy:
     """Metadata: a function reads the value, which JSON Schema describes as *schema*.
 
     The function's errors say what it expects; *words* say it in the tables of the documentation.
     """
 
-    def __init__(self, read: Read, schema: Mapping[str, Any], words: Words = _NO_WORDS) -> None:
+    def __init__(self, read: ParseValue, schema: Mapping[str, Any], words: Expected = _NO_WORDS) -> None:
         self.read, self.schema, self.words = read, schema, words
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -331,7 +331,7 @@ class ReadBy:
 class TextOr:
     """Metadata: a text that a function reads and *schema* describes, or the long form."""
 
-    def __init__(self, long: Any, read: Read, schema: Mapping[str, Any]) -> None:
+    def __init__(self, long: Any, read: ParseValue, schema: Mapping[str, Any]) -> None:
         self.long, self.read, self.schema = long, read, schema
 
     def __get_pydantic_core_schema__(self, _source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -351,12 +351,12 @@ class TextOr:
 class ListOf:
     """Metadata of a tuple: a list."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Expected) -> None:
         self.words = words
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema of the list."""
-        return _list(source, handler)
+        return _tuple_schema(source, handler)
 
 
 class OneOrMore(ListOf):
@@ -364,36 +364,36 @@ class OneOrMore(ListOf):
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return the schema of the list; a single value becomes a list first."""
-        return core_schema.no_info_before_validator_function(self._listed, _list(source, handler))
+        return core_schema.no_info_before_validator_function(self._to_list, _tuple_schema(source, handler))
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return a schema that permits either of them."""
         several = handler(core)
         return {"anyOf": [several["items"], {**several, "minItems": 1}]}
 
-    def _listed(self, value: Any) -> Any:
+    def _to_list(self, value: Any) -> Any:
         if value == []:
             raise fault("the list is empty.", f"Write {self.words.expected}.")
         return value if isinstance(value, list) else [value]
 
 
-def _list(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+def _tuple_schema(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
     return core_schema.tuple_variable_schema(handler.generate_schema(get_args(source)[0]), strict=False)
 
 
-def listed(expected: str) -> ListOf:
+def list_of(expected: str) -> ListOf:
     """Return the metadata of a tuple that is a list, which a fault calls *expected*."""
-    return ListOf(Words(expected))
+    return ListOf(Expected(expected))
 
 
-def mapping(expected: str) -> ReadBy:
+def mapping_of(expected: str) -> ParsedBy:
     """Return the metadata of a mapping that stays as it is written, because its plugin validates the content."""
-    words = Words(expected, "Write `<key>: {}`.")
+    words = Expected(expected, "Write `<key>: {}`.")
 
-    def read(value: Any, _: "Reading") -> dict[str, Any]:
+    def read(value: Any, _: "Cache") -> dict[str, Any]:
         if not isinstance(value, Located):
-            raise unlike(*words)
+            raise mismatch(*words)
         values: dict[str, Any] = plain(value.node)
         return values
 
-    return ReadBy(read, {"type": "object"}, words)
+    return ParsedBy(read, {"type": "object"}, words)

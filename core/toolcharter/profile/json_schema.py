@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.profile.names import any_case, whole
+from toolcharter.profile.names import anchored, any_case_pattern
 from toolcharter.profile.schema import CeilingFile, ProfileFile, WorkspaceFile
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) 
     keys = schema["properties"]
     keys["tools"] |= _by_name("tools", tools, definitions)
     keys["extensions"] |= _by_name("extensions", extensions, definitions) | {"additionalProperties": False}
-    names = {"pattern": whole("|".join(map(any_case, sorted(tools))))}
+    names = {"pattern": anchored("|".join(map(any_case_pattern, sorted(tools))))}
     unless = {"if": {"required": ["missing_ok"]}, "else": {"properties": {"tools": {"propertyNames": names}}}}
     return {"$schema": _DIALECT, "title": "A profile of toolcharter", **schema, **unless, "$defs": definitions}
 
@@ -73,7 +73,7 @@ def _by_name(kind: str, offers: Mapping[str, Offer], definitions: dict[str, Any]
         definitions |= {f"{place}.{model}": below for model, below in policy.pop("$defs", {}).items()}
         definitions[place] = {**policy, **({"description": offer.about} if offer.about else {})}
         references[name] = {"$ref": f"#/$defs/{place}"}
-    anyhow = {whole(any_case(name)): reference for name, reference in references.items()}
+    anyhow = {anchored(any_case_pattern(name)): reference for name, reference in references.items()}
     return {"properties": references, "patternProperties": anyhow}
 
 

@@ -9,7 +9,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.call import Stage, Verdict
 from toolcharter.profile.field_types import Count, Flag, Seconds, StoreUrl
 from toolcharter.profile.forms import form
-from toolcharter.profile.names import same_tool
+from toolcharter.profile.names import fold_tool_name
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import (
     DEFAULT_HIDDEN,
@@ -73,7 +73,7 @@ def limits_of(tool_limits: Mapping[str, Limits], names: Iterable[str]) -> Limits
     """Return the smallest limits that are written for one tool, under its name or one of its aliases."""
     limits = Limits()
     for name in names:
-        limits = limits.within(tool_limits.get(same_tool(name), Limits()))
+        limits = limits.within(tool_limits.get(fold_tool_name(name), Limits()))
     return limits
 
 

@@ -58,7 +58,7 @@ def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
             Places(Node({}, Place(file or str(profile)))),
             _paths(composer),
         )
-    read = composer.made(tree)
+    read = composer.build_profile(tree)
     return ProfileSource(read, in_file_order(composer.faults, *composer.files), Places(tree), _paths(composer))
 
 

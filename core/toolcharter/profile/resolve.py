@@ -28,7 +28,7 @@ from toolcharter.profile.find import (
 )
 from toolcharter.profile.nodes import entries, items
 from toolcharter.profile.parse import parse
-from toolcharter.profile.schema import PARENT
+from toolcharter.profile.schema import PARENT_PATTERN
 
 MAX_CHAIN = 20
 """The most profiles in one chain of parents."""
@@ -140,4 +140,4 @@ def _parents(text: bytes, file: str) -> list[str]:
     tree = parse(text.decode("utf-8-sig", "replace"), file, [])
     extends = None if tree is None else entries(tree).get("extends")
     named = [] if extends is None else [item.value for item in items(extends.node)]
-    return [parent for parent in named if isinstance(parent, str) and re.fullmatch(PARENT, parent)]
+    return [parent for parent in named if isinstance(parent, str) and re.fullmatch(PARENT_PATTERN, parent)]

@@ -9,24 +9,24 @@ from typing import Any, NamedTuple
 
 from toolcharter.api.words import RULE_PREFIXES
 from toolcharter.profile.globs import Glob, GlobError, parse_glob
-from toolcharter.profile.names import any_case
+from toolcharter.profile.names import any_case_pattern
 
 _NAME_PART = re.compile(r"[A-Za-z0-9_*-]+")
-_HOLLOW = re.compile(r"(?:^|:)(?:\s|:|$)|\s(?::|$)")
+_EMPTY_PART = re.compile(r"(?:^|:)(?:\s|:|$)|\s(?::|$)")
 _BARE_PARENTHESIS = re.compile(r"(?<!\\)(?:\\\\)*[()]")
-_CUT = re.compile(r"(?s:\\.)|(,)")
-_PLAIN = frozenset({"group", "cap"})
+_COMMA = re.compile(r"(?s:\\.)|(,)")
+_WITHOUT_ARGUMENTS = frozenset({"group", "cap"})
 """Prefixes of rules that match no arguments and no action."""
 
-GLOB = r"(?:[^\\]|\\[\\*])+"
+GLOB_PATTERN = r"(?:[^\\]|\\[\\*])+"
 """A pattern for every text that `parse_glob` accepts, except the empty text; for Python and for JSON Schema."""
 _SUBJECT = r"(?:[^\\(]|\\[\\*])+"
 _ARGS = r"(?:\((?:[^\\]|\\[\\*,()])+\))?"
-_NAMED = "|".join(map(any_case, ("builtin", "cli", "custom")))
-_OPEN = "|".join((r"\*", *map(any_case, ("mcp", "group", "cap"))))
-PATTERN = (
-    rf"{any_case('bash')}(?::{GLOB})?|(?:{_OPEN}):{_SUBJECT}{_ARGS}"
-    rf"|(?:(?:{_NAMED}):)?[A-Za-z0-9_*-]+(?::{_SUBJECT})?{_ARGS}"
+_TOOL_PREFIXES = "|".join(map(any_case_pattern, ("builtin", "cli", "custom")))
+_GLOB_PREFIXES = "|".join((r"\*", *map(any_case_pattern, ("mcp", "group", "cap"))))
+RULE_PATTERN = (
+    rf"{any_case_pattern('bash')}(?::{GLOB_PATTERN})?|(?:{_GLOB_PREFIXES}):{_SUBJECT}{_ARGS}"
+    rf"|(?:(?:{_TOOL_PREFIXES}):)?[A-Za-z0-9_*-]+(?::{_SUBJECT})?{_ARGS}"
 )
 """A pattern that matches every rule, and few other texts."""
 
@@ -76,27 +76,27 @@ def parse_rule(text: str, source: str = "", **long_form: Any) -> Rule:
     Raises:
         RuleError: It says what is wrong and what to write instead.
     """
-    prefix, rest = _split(text)
+    prefix, rest = _split_prefix(text)
     try:
         if prefix == "bash":
             if rest != rest.strip():
                 raise RuleError("no command begins or ends with a blank.", f"Write {f'bash:{rest.strip()}'!r}.")
             return Rule(text, source, prefix, parse_glob(rest), **long_form)
-        if prefix not in {"*", "mcp", *_PLAIN}:
+        if prefix not in {"*", "mcp", *_WITHOUT_ARGUMENTS}:
             _check_name(text, prefix, re.split(r"[:(]", rest)[0])
-        subject, args = _selectors(rest)
-        if _HOLLOW.search(subject):
+        subject, args = _parse_selectors(rest)
+        if _EMPTY_PART.search(subject):
             what = f"in {subject!r}, a name or an action is empty, or has a blank at its end."
             raise RuleError(what, "Write a rule such as 'git:push'; a command follows 'bash:'.")
         glob = parse_glob(subject).folded()
     except GlobError as error:
         raise RuleError(f"{error}.") from error
-    if prefix in _PLAIN and args:
+    if prefix in _WITHOUT_ARGUMENTS and args:
         raise RuleError(f"'{prefix}:' takes no arguments.", "Name the tools instead, or use `when`.")
     return Rule(text, source, prefix, glob, args, **long_form)
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_prefix(text: str) -> tuple[str, str]:
     if text.lower() == "bash":
         return "bash", "*"
     first, colon, rest = text.partition(":")
@@ -123,7 +123,7 @@ def _check_name(text: str, prefix: str, name: str) -> None:
         raise RuleError(f"no tool's name can match {name!r}.", fix)
 
 
-def _selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
+def _parse_selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
     """Return the subject and its `(argument=glob, ...)`."""
     subject, parenthesis, inside = rest.partition("(")
     if not parenthesis:
@@ -136,16 +136,16 @@ def _selectors(rest: str) -> tuple[str, tuple[tuple[str, Glob], ...]]:
     if found.end() != len(inside) or found[0].endswith("("):
         what = "a parenthesis is inside another." if found[0].endswith("(") else "there is text after the parenthesis."
         raise RuleError(what, r"Write `\(` and `\)` for those that belong to a glob.")
-    return subject, tuple(map(_selector, _parts(inside[:-1])))
+    return subject, tuple(map(_parse_selector, _split_selectors(inside[:-1])))
 
 
-def _parts(inside: str) -> list[str]:
+def _split_selectors(inside: str) -> list[str]:
     """Split *inside* at the commas that have no backslash before them."""
-    cuts = [found.start() for found in _CUT.finditer(inside) if found[1]]
+    cuts = [found.start() for found in _COMMA.finditer(inside) if found[1]]
     return [inside[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
 
 
-def _selector(part: str) -> tuple[str, Glob]:
+def _parse_selector(part: str) -> tuple[str, Glob]:
     name, equals, glob = part.strip().partition("=")
     if not equals or not re.fullmatch(r"[^\W\d]\w*|[A-Za-z0-9_.-]+", name.strip()):
         raise RuleError(f"{part.strip()!r} is not a condition on an argument.", "Write `tool(argument=glob)`.")

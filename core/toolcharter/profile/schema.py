@@ -18,10 +18,10 @@ from toolcharter.profile.field_types import (
     StoreSetting,
     ToolGlobs,
 )
-from toolcharter.profile.forms import INLINE, Names, Needed, Words, fault, form, listed, mapping
+from toolcharter.profile.forms import INLINE, Expected, MapOf, Required, fault, form, list_of, mapping_of
 from toolcharter.profile.model import Case, Events, Limits, Profile
-from toolcharter.profile.names import NAME, NAME_FIX, canonical, same_tool, whole
-from toolcharter.profile.rules import GLOB
+from toolcharter.profile.names import NAME, NAME_FIX, anchored, canonical_distribution, fold_tool_name
+from toolcharter.profile.rules import GLOB_PATTERN
 from toolcharter.profile.settings import (
     DEFAULT_HIDDEN,
     Approvals,
@@ -38,11 +38,11 @@ from toolcharter.profile.settings import (
 )
 
 # A parent of another suffix is refused unopened: the faults of a file that is no profile would quote its lines.
-PARENT = r"[A-Za-z0-9_-]+|[\s\S]*\.ya?ml"
+PARENT_PATTERN = r"[A-Za-z0-9_-]+|[\s\S]*\.ya?ml"
 _DISTRIBUTION = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _LISTED_NAME = rf"(?:group:|toolset:)?{NAME}(?::[A-Za-z0-9_-]+)?"
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_TOOL_LISTS = Words("a mapping from names to lists of tools", "Write each as `mine: [read_file]`.")
+_TOOL_LISTS = Expected("a mapping from names to lists of tools", "Write each as `mine: [read_file]`.")
 
 
 @form("a mapping of limits")
@@ -65,15 +65,15 @@ class CeilingLimits(NamedTuple):
     total: Annotated[ToolLimits, INLINE] = ToolLimits()
     tools: Annotated[
         Mapping[str, ToolLimits],
-        Names(Words("a mapping from tools to their limits", "Write each as `git: {timeout_s: 10}`.")),
+        MapOf(Expected("a mapping_of from tools to their limits", "Write each as `git: {timeout_s: 10}`.")),
     ] = _NOTHING
     """Limits of single tools; the smaller number wins."""
     agents: Annotated[
         Mapping[str, Rate],
-        Names(
-            Words("a mapping from agents to their limits", "Write each as `researcher: {calls_per_hour: 10}`."),
+        MapOf(
+            Expected("a mapping_of from agents to their limits", "Write each as `researcher: {calls_per_hour: 10}`."),
             noun="agent",
-            pattern=GLOB,
+            pattern=GLOB_PATTERN,
             name_fix=r"Write a name, or a glob in which '*' is any text; '\*' and '\\' are a star and a backslash.",
             same=str,
         ),
@@ -82,7 +82,7 @@ class CeilingLimits(NamedTuple):
 
     def settings(self, per: Literal["session", "agent"] = "session", store: str | None = None) -> dict[str, Any]:
         """Return the limits as arguments of a profile or a ceiling."""
-        tools = {same_tool(name): limits for name, limits in self.tools.items()}
+        tools = {fold_tool_name(name): limits for name, limits in self.tools.items()}
         rates = {name: limits.rate for name, limits in tools.items() if limits.rate != Rate()}
         agents = {name: rate for name, rate in self.agents.items() if rate != Rate()}
         return {
@@ -102,15 +102,15 @@ class ProfileLimits(NamedTuple):
     store: (
         Annotated[
             str,
-            Field(pattern=whole(rf"(?:redis|rediss|unix)://.+|{SECRET_REFERENCE}")),
-            Words("a URL", "Write a URL such as `redis://127.0.0.1:6379/0`, or `secret:NAME` if it has a password."),
+            Field(pattern=anchored(rf"(?:redis|rediss|unix)://.+|{SECRET_REFERENCE}")),
+            Expected("a URL", "Write a URL such as `redis://127.0.0.1:6379/0`, or `secret:NAME` if it has a password."),
         ]
         | None
     ) = None
     """Where processes share their counts; without it, each counts alone. `secret:NAME`: the URL is a secret of the store."""
 
 
-def _case(read: "CaseEntry") -> Case:
+def _to_case(read: "CaseEntry") -> Case:
     if read.expect == "allow" and read.reason is not None:
         raise fault("a call that is allowed has no reason.", "Remove it, or expect deny.", "reason")
     return Case(read.tool, dict(read.args), read.expect, read.reason, read.stage, read.name, read.place)
@@ -118,17 +118,17 @@ def _case(read: "CaseEntry") -> Case:
 
 @form(
     "a case, which is a mapping",
-    finish=_case,
+    finish=_to_case,
     schema={"not": {"properties": {"expect": {"const": "allow"}}, "required": ["reason"]}},
 )
 class CaseEntry(NamedTuple):
     """A call, and the decision that the profile must make about it."""
 
-    tool: Annotated[AnyText, Needed("Write `tool: NAME`.")]
+    tool: Annotated[AnyText, Required("Write `tool: NAME`.")]
     """The tool to call; it may be unknown."""
-    expect: Annotated[Verdict, Needed(f"Write one of {', '.join(get_args(Verdict))}.")]
+    expect: Annotated[Verdict, Required(f"Write one of {', '.join(get_args(Verdict))}.")]
     """The decision that the call must get."""
-    args: Annotated[Mapping[str, Any], mapping("a mapping of arguments")] = _NOTHING
+    args: Annotated[Mapping[str, Any], mapping_of("a mapping_of of arguments")] = _NOTHING
     """Its arguments; {} by default."""
     reason: Reason | None = None
     """The reason that the decision must have."""
@@ -145,9 +145,9 @@ class ProfileFile(NamedTuple):
 
     profile: Annotated[
         str,
-        Field(pattern=whole(NAME)),
-        Words("a name of letters, digits, '_' and '-'"),
-        Needed("Write `profile: NAME`; events show the name."),
+        Field(pattern=anchored(NAME)),
+        Expected("a name of letters, digits, '_' and '-'"),
+        Required("Write `profile: NAME`; events show the name."),
     ]
     """The name that events show."""
     description: AnyText | None = None
@@ -156,19 +156,19 @@ class ProfileFile(NamedTuple):
         tuple[
             Annotated[
                 str,
-                Field(pattern=whole(PARENT)),
-                Words("the name of a profile or the path of a .yaml or .yml file"),
+                Field(pattern=anchored(PARENT_PATTERN)),
+                Expected("the name of a profile or the path of a .yaml or .yml file"),
             ],
             ...,
         ],
-        listed("a list of profiles"),
+        list_of("a list of profiles"),
     ] = ()
     """Parents: names, or paths of .yaml files relative to this file. They apply from left to right, then the child."""
     mode: Mode = "policy"
     """Which calls run without a rule: see the table of modes."""
     tools: Annotated[
-        Mapping[str, Annotated[dict[str, Any], mapping("a mapping with the tool's policy")]],
-        Names(Words("a mapping from tools to their policies", "Write each tool as a key: `git: {}`.")),
+        Mapping[str, Annotated[dict[str, Any], mapping_of("a mapping_of with the tool's policy")]],
+        MapOf(Expected("a mapping_of from tools to their policies", "Write each tool as a key: `git: {}`.")),
     ] = _NOTHING
     """The available tools, each with its policy; {} means the defaults, which permit the least."""
     deny: DenyRules = ()
@@ -179,11 +179,11 @@ class ProfileFile(NamedTuple):
     """Rules that permit calls which need one; `mode` decides which calls do."""
     capabilities: Capabilities = Capabilities()
     """What the tools may touch."""
-    availability: Annotated[tuple[Availability, ...], listed("a list of entries")] = ()
+    availability: Annotated[tuple[Availability, ...], list_of("a list of entries")] = ()
     """Which tools some callers see."""
-    toolsets: Annotated[Mapping[str, ToolGlobs], Names(_TOOL_LISTS, noun="toolset")] = _NOTHING
+    toolsets: Annotated[Mapping[str, ToolGlobs], MapOf(_TOOL_LISTS, noun="toolset")] = _NOTHING
     """Named lists of tools: `toolset:NAME` in availability."""
-    groups: Annotated[Mapping[str, ToolGlobs], Names(_TOOL_LISTS, noun="group")] = _NOTHING
+    groups: Annotated[Mapping[str, ToolGlobs], MapOf(_TOOL_LISTS, noun="group")] = _NOTHING
     """More members of tool groups: `group:NAME`."""
     approvals: Approvals = Approvals()
     """How people are asked."""
@@ -194,9 +194,11 @@ class ProfileFile(NamedTuple):
     notify: Notifications = ()
     """Which calls to report after they end, and where."""
     extensions: Annotated[
-        Mapping[str, Annotated[dict[str, Any], mapping("a mapping with the extension's policy")]],
-        Names(
-            Words("a mapping from extensions to their policies", "Write each extension as a key: `principles: {}`."),
+        Mapping[str, Annotated[dict[str, Any], mapping_of("a mapping_of with the extension's policy")]],
+        MapOf(
+            Expected(
+                "a mapping_of from extensions to their policies", "Write each extension as a key: `principles: {}`."
+            ),
             noun="extension",
         ),
     ] = _NOTHING
@@ -204,8 +206,8 @@ class ProfileFile(NamedTuple):
     runner: (
         Annotated[
             str,
-            Field(pattern=whole(NAME)),
-            Words("the name of a runner", "Runners: 'host', which is not a sandbox, and those of plugins."),
+            Field(pattern=anchored(NAME)),
+            Expected("the name of a runner", "Runners: 'host', which is not a sandbox, and those of plugins."),
         ]
         | None
     ) = None
@@ -216,33 +218,36 @@ class ProfileFile(NamedTuple):
     """Where tools keep records: the URL of a store, or `{env: NAME}`. Without it: `sqlite:`, in the user's state folder."""
     plugins: Annotated[
         Mapping[str, Specifier],
-        Names(
-            Words("a mapping from distributions to version specifiers", "Write each as `toolcharter-git: '>=1,<2'`."),
+        MapOf(
+            Expected(
+                "a mapping_of from distributions to version specifiers",
+                "Write each as `toolcharter-git: '>=1,<2'`.",
+            ),
             noun="distribution",
             pattern=_DISTRIBUTION,
             name_fix="Write its name as pip knows it.",
-            same=canonical,
+            same=canonical_distribution,
         ),
     ] = _NOTHING
     """Accepted versions of distributions; with any other version, the start is refused."""
     events: Events = Events()
     """How much events show, and whether calls need them."""
-    cases: Annotated[tuple[CaseEntry, ...], listed("a list of cases")] = ()
+    cases: Annotated[tuple[CaseEntry, ...], list_of("a list of cases")] = ()
     """Calls, each with the expected decision; `toolcharter test` checks them."""
     missing_ok: Annotated[
         tuple[
             Annotated[
                 str,
-                Field(pattern=whole(_LISTED_NAME)),
-                Words("the name of a tool, 'group:NAME' or 'toolset:NAME'", NAME_FIX),
+                Field(pattern=anchored(_LISTED_NAME)),
+                Expected("the name of a tool, 'group:NAME' or 'toolset:NAME'", NAME_FIX),
             ],
             ...,
         ],
-        listed("a list of names of tools"),
+        list_of("a list of names of tools"),
     ] = ()
     """Names of tools and groups that need not exist yet."""
 
-    def made(self) -> Profile:
+    def to_profile(self) -> Profile:
         """Return the profile that the file defines."""
         fields = self._asdict()
         limits = self.limits
@@ -251,9 +256,9 @@ class ProfileFile(NamedTuple):
         return Profile(name=self.profile, **limits.all.settings(limits.per, limits.store), **fields)
 
 
-_TIGHTENING = ("deny", "ask", "mode", "capabilities", "limits", "notify")
-_TIGHTEN_FIX = f"A ceiling can only tighten: {', '.join(_TIGHTENING)}. Write it in a profile."
-_ELSEWHERE = {name: _TIGHTEN_FIX for name in ProfileFile._fields if name not in _TIGHTENING}
+_TIGHTENING_KEYS = ("deny", "ask", "mode", "capabilities", "limits", "notify")
+_TIGHTEN_FIX = f"A ceiling can only tighten: {', '.join(_TIGHTENING_KEYS)}. Write it in a profile."
+_MISPLACED_KEYS = {name: _TIGHTEN_FIX for name in ProfileFile._fields if name not in _TIGHTENING_KEYS}
 
 
 class _Tightening(NamedTuple):
@@ -268,14 +273,14 @@ class _Tightening(NamedTuple):
     limits: CeilingLimits = CeilingLimits()
     """How long a call may take, how much it may return, and how many calls there may be."""
 
-    def made(self, name: str, notify: Notifications) -> Ceiling:
+    def to_ceiling(self, name: str, notify: Notifications) -> Ceiling:
         """Return the ceiling that the file *name* defines."""
         fields = self._asdict()
         del fields["limits"]
         return Ceiling(name=name, notify=notify, **fields, **self.limits.settings())
 
 
-@form("a mapping of keys such as `deny` and `mode`", misplaced=_ELSEWHERE)
+@form("a mapping of keys such as `deny` and `mode`", misplaced=_MISPLACED_KEYS)
 class CeilingFile(NamedTuple):
     """An administrator's file."""
 
@@ -284,7 +289,7 @@ class CeilingFile(NamedTuple):
     """Which calls to report after they end, and where."""
 
 
-@form("a mapping of keys such as `deny` and `mode`", misplaced=_ELSEWHERE)
+@form("a mapping of keys such as `deny` and `mode`", misplaced=_MISPLACED_KEYS)
 class WorkspaceFile(NamedTuple):
     """The workspace's own file."""
 

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from toolcharter.api.words import SECRET_REFERENCE, Safety, is_secret_reference
 from toolcharter.profile.field_types import (
+    NON_EMPTY,
     RULE_SCHEMA,
-    SOME,
     AnyText,
     ArgumentNames,
     CallerGlob,
@@ -30,8 +30,8 @@ from toolcharter.profile.field_types import (
     ToolNames,
     read_rule,
 )
-from toolcharter.profile.forms import Needed, OneOrMore, Reading, TextOr, Words, Written, fault, form, listed, unlike
-from toolcharter.profile.names import NAME, NAME_FIX, whole
+from toolcharter.profile.forms import Cache, Expected, Key, OneOrMore, Required, TextOr, fault, form, list_of, mismatch
+from toolcharter.profile.names import NAME, NAME_FIX, anchored
 from toolcharter.profile.nodes import LocatedText
 from toolcharter.profile.rules import Rule
 
@@ -41,10 +41,10 @@ Outcome = Literal["ok", "error", "denied"]
 LOG = "log"
 """The only value of `deliver` that needs no plugin."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_YEARS = 3660
-_Outcomes = Annotated[tuple[Outcome, ...], OneOrMore(Words("a list of outcomes such as [denied]"))]
-_Callers = Annotated[tuple[CallerGlob, ...], OneOrMore(Words("a list of names such as [researcher]"))]
-_MATCH = Needed("Write `match: 'git:push'`; '*' matches every call.")
+_MAX_DAYS = 3660
+_Outcomes = Annotated[tuple[Outcome, ...], OneOrMore(Expected("a list of outcomes such as [denied]"))]
+_Callers = Annotated[tuple[CallerGlob, ...], OneOrMore(Expected("a list of names such as [researcher]"))]
+_MATCH = Required("Write `match: 'git:push'`; '*' matches every call.")
 
 
 @form("a mapping")
@@ -85,7 +85,7 @@ class CallerPattern(NamedTuple):
 class Availability(NamedTuple):
     """Which tools some callers see. Entries are names, globs, `group:NAME` and `toolset:NAME`."""
 
-    callers: Annotated[CallerPattern, Written("for")] = CallerPattern()
+    callers: Annotated[CallerPattern, Key("for")] = CallerPattern()
     """Which callers the entry is for; without it, all callers."""
     tools: ToolGlobs | None = None
     """The only tools that these callers see. Absent: no restriction; []: no tools; ['*']: all tools."""
@@ -95,7 +95,7 @@ class Availability(NamedTuple):
     """Tools that these callers see even if `tools` of an entry leaves them out; `deny` still hides them."""
     name: EntryName | None = None
     """A name, by which another entry can replace this one."""
-    replaces: Annotated[EntryName, Words("the `name` of another entry")] | None = None
+    replaces: Annotated[EntryName, Expected("the `name` of another entry")] | None = None
     """The entry that this one replaces for its callers."""
     place: str = ""
 
@@ -106,32 +106,31 @@ _NOT_IN_NAMES = r"/\x00\[\]{}\\"
 _COMPONENT = rf"(?:[^{_NOT_IN_NAMES}.]|\.[^{_NOT_IN_NAMES}.]|\.\.[^{_NOT_IN_NAMES}])[^{_NOT_IN_NAMES}]*"
 _FIRST_COMPONENT = _COMPONENT.replace(".]|", ".!]|", 1)
 _HIDDEN = rf"!?{_FIRST_COMPONENT}(?:/{_COMPONENT})*/?"
-_HIDDEN_WORDS = Words(
+_HIDDEN_WORDS = Expected(
     "a glob of names, or of paths below the workspace",
     "Write a name such as '.env.*', a path such as 'config/secrets/**', or '!.env.example' to except one. "
     "Braces, brackets and backslashes have no meaning here: write one entry for each name, or '?' for any one letter.",
 )
+_TEXT_REQUIRED = Required("Write the text, or the glob alone.")
 
 
 @form("a glob or a mapping with `glob` and `containing`")
 class HiddenGlob(NamedTuple):
     """Names of files and folders that no tool reads, and no program in a sandbox sees."""
 
-    glob: Annotated[str, Field(pattern=whole(_HIDDEN)), _HIDDEN_WORDS, Needed("Write `glob: '*.pem'`.")]
+    glob: Annotated[str, Field(pattern=anchored(_HIDDEN)), _HIDDEN_WORDS, Required("Write `glob: '*.pem'`.")]
     """Which files: a name such as `*.pem`, or a path below the workspace."""  # `!GLOB` excepts.
-    containing: (
-        Annotated[str, Field(pattern=whole(SOME)), Words("text"), Needed("Write the text, or the glob alone.")] | None
-    ) = None
+    containing: Annotated[str, Field(pattern=anchored(NON_EMPTY)), Expected("text"), _TEXT_REQUIRED] | None = None
     """Only files that hold this text in their first 64 KiB."""
 
 
-def _hidden_glob(text: str, _: Reading) -> HiddenGlob:
+def _to_glob(text: str, _: Cache) -> HiddenGlob:
     if re.fullmatch(_HIDDEN, text) is None:
-        raise unlike(*_HIDDEN_WORDS)
+        raise mismatch(*_HIDDEN_WORDS)
     return HiddenGlob(str(text))
 
 
-def _hides_something(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
+def _require_hiding(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
     """Refuse a list of exceptions alone: it replaces the default and would hide nothing."""
     if globs and all(one.glob.startswith("!") and one.containing is None for one in globs):
         what = "only exceptions are listed: this list replaces the default, so nothing would be hidden."
@@ -140,9 +139,9 @@ def _hides_something(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
 
 
 HiddenGlobs = Annotated[
-    tuple[Annotated[HiddenGlob, TextOr(HiddenGlob, _hidden_glob, {"type": "string", "pattern": whole(_HIDDEN)})], ...],
-    listed("a list of globs"),
-    AfterValidator(_hides_something),
+    tuple[Annotated[HiddenGlob, TextOr(HiddenGlob, _to_glob, {"type": "string", "pattern": anchored(_HIDDEN)})], ...],
+    list_of("a list of globs"),
+    AfterValidator(_require_hiding),
 ]
 DEFAULT_HIDDEN = tuple(
     HiddenGlob(*one)
@@ -170,11 +169,11 @@ class Approvals(NamedTuple):
 
     timeout_s: Seconds = 120.0
     """How long to wait for an answer, in seconds; 120 by default."""
-    approvers: Annotated[tuple[CallerGlob, ...], listed("a list of names")] | None = None
+    approvers: Annotated[tuple[CallerGlob, ...], list_of("a list of names")] | None = None
     """Who may answer; by default, anyone except the caller."""
     always: Flag = True
     """Whether 'allow always' is offered; true by default."""
-    keep_days: Annotated[float, Field(gt=0, le=_YEARS), Words(f"days above 0 and up to {_YEARS}")] = 30.0
+    keep_days: Annotated[float, Field(gt=0, le=_MAX_DAYS), Expected(f"days above 0 and up to {_MAX_DAYS}")] = 30.0
     """How long a kept approval holds; 30 by default."""
 
 
@@ -208,13 +207,13 @@ class Rates(NamedTuple):
 class ReadBeforeWrite(NamedTuple):
     """An existing file must have been read in the session before it is written."""
 
-    mode: Annotated[Literal["strict", "warn", "off"], Needed("Write `mode: strict`, `warn` or `off`.")] = "off"
+    mode: Annotated[Literal["strict", "warn", "off"], Required("Write `mode: strict`, `warn` or `off`.")] = "off"
     """Whether the write is refused, or the model warned."""
     reads: ToolNames = ("read_file",)
     """Tools whose success counts as having read the file."""
     writes: ToolNames = ("write_file", "edit_file")
     """Tools that change a file."""
-    argument: Annotated[str, Field(pattern=whole(SOME)), Words("the name of an argument")] = "path"
+    argument: Annotated[str, Field(pattern=anchored(NON_EMPTY)), Expected("the name of an argument")] = "path"
     """The argument of these tools that holds the path."""
 
 
@@ -254,7 +253,7 @@ class DependsOn(NamedTuple):
 
     match: Annotated[MatchRule, _MATCH]
     """The calls that need another one first."""
-    needs: Annotated[MatchRule, Needed("Write the pattern of the call that has to come first.")]
+    needs: Annotated[MatchRule, Required("Write the pattern of the call that has to come first.")]
     """The call that must have succeeded in the session."""
     message: AnyText | None = None
     """The model's text if the earlier call is missing."""
@@ -278,7 +277,7 @@ class AfterCall(NamedTuple):
 
     match: Annotated[MatchRule, _MATCH]
     """The calls after which the model reads the message."""
-    message: Annotated[AnyText, Needed("Write what the model is to read.")]
+    message: Annotated[AnyText, Required("Write what the model is to read.")]
     """The text that the model reads after the result."""
     outcomes: _Outcomes = ("ok",)
     """After which outcomes; ok by default."""
@@ -294,11 +293,11 @@ class SessionGuards(NamedTuple):
     """The same call with the same arguments, several times in a row."""
     same_result: Repeats = Repeats()
     """The same result, several times in a row."""
-    depends_on: Annotated[tuple[DependsOn, ...], listed("a list")] = ()
+    depends_on: Annotated[tuple[DependsOn, ...], list_of("a list")] = ()
     """Calls that need an earlier one."""
-    skip_duplicate: Annotated[tuple[SkipDuplicate, ...], listed("a list")] = ()
+    skip_duplicate: Annotated[tuple[SkipDuplicate, ...], list_of("a list")] = ()
     """Calls that need not be made twice in a session."""
-    after_call: Annotated[tuple[AfterCall, ...], listed("a list")] = ()
+    after_call: Annotated[tuple[AfterCall, ...], list_of("a list")] = ()
     """Messages to the model after a call."""
     no_progress: Repeats = Repeats()
     """The same call with the same result, several times among the latest 30 calls."""
@@ -308,50 +307,50 @@ class SessionGuards(NamedTuple):
     """Repeated reads, which are answered from a cache."""
 
 
-_Patterns = Annotated[tuple[RuleText, ...], OneOrMore(Words("a list of patterns such as ['git:push']")), _MATCH]
-_URL = Words("a URL", "Write a URL such as `https://example.org/hook`.")
+_Patterns = Annotated[tuple[RuleText, ...], OneOrMore(Expected("a list of patterns such as ['git:push']")), _MATCH]
+_URL_WORDS = Expected("a URL", "Write a URL such as `https://example.org/hook`.")
 _WEBHOOK = "webhook"
-_CHANNEL = Words("'log', 'webhook' or the name of a plugin's channel", NAME_FIX)
-_CHANNEL_SCHEMA = WithJsonSchema({"anyOf": [{"enum": [LOG, _WEBHOOK]}, {"type": "string", "pattern": whole(NAME)}]})
+_CHANNEL_WORDS = Expected("'log', 'webhook' or the name of a plugin's channel", NAME_FIX)
+_CHANNEL_SCHEMA = WithJsonSchema({"anyOf": [{"enum": [LOG, _WEBHOOK]}, {"type": "string", "pattern": anchored(NAME)}]})
 _WEBHOOK_URL = rf"https?://.+|{SECRET_REFERENCE}"
-_TOGETHER = {
+_URL_SCHEMA = {
     "if": {"properties": {"deliver": {"const": LOG}}},
     "then": {"not": {"required": ["url"]}},
     "else": {"required": ["url"]},
 }
-_OF_WEBHOOK = {
+_WEBHOOK_SCHEMA = {
     "if": {"properties": {"deliver": {"const": _WEBHOOK}}, "required": ["deliver"]},
-    "then": {"properties": {"url": {"pattern": whole(_WEBHOOK_URL)}}},
+    "then": {"properties": {"url": {"pattern": anchored(_WEBHOOK_URL)}}},
 }
 
 
-def _delivered(read: "Notify") -> "Notify":
+def _check_delivery(read: "Notify") -> "Notify":
     if (read.deliver == LOG) != (read.url is None):
         channel = _WEBHOOK if read.deliver == LOG else read.deliver
         raise fault(f"`deliver: {channel}` and `url` belong together.", "Write both, or neither for the log.")
     of_webhook = read.deliver == _WEBHOOK and not re.fullmatch(_WEBHOOK_URL, str(read.url))
     if of_webhook or (is_secret_reference(str(read.url)) and not re.fullmatch(SECRET_REFERENCE, str(read.url))):
-        raise unlike(*_URL, key="url")
+        raise mismatch(*_URL_WORDS, key="url")
     return read
 
 
-@form("a notification", finish=_delivered, schema={"allOf": [_TOGETHER, _OF_WEBHOOK]})
+@form("a notification", finish=_check_delivery, schema={"allOf": [_URL_SCHEMA, _WEBHOOK_SCHEMA]})
 class Notify(NamedTuple):
     """Which calls cause a notification, and where it goes, after the call."""
 
     match: _Patterns
     """Which calls, as patterns of rules."""
-    deliver: Annotated[str, Field(pattern=whole(NAME)), _CHANNEL_SCHEMA, _CHANNEL] = LOG
+    deliver: Annotated[str, Field(pattern=anchored(NAME)), _CHANNEL_SCHEMA, _CHANNEL_WORDS] = LOG
     """How to notify: by a line in the log, or through a plugin's channel such as `webhook`, which sends it to `url`."""
-    url: Annotated[str, Field(pattern=whole(r"[A-Za-z][A-Za-z0-9+.-]*:[\s\S]+")), _URL] | None = None
+    url: Annotated[str, Field(pattern=anchored(r"[A-Za-z][A-Za-z0-9+.-]*:[\s\S]+")), _URL_WORDS] | None = None
     """Where the channel delivers: the webhook to `http://` or `https://`; or `secret:NAME` of the store, read when it connects."""
     outcomes: _Outcomes = ("ok", "error", "denied")
     """Which outcomes; all by default."""
     place: str = ""
 
 
-def _notify(text: str, reading: Reading) -> Notify:
-    rule = read_rule(text, reading)
+def _to_notify(text: str, cache: Cache) -> Notify:
+    rule = read_rule(text, cache)
     return Notify((rule,), place=str(text.node.place) if isinstance(text, LocatedText) else "")
 
 
@@ -369,17 +368,17 @@ class WorkspaceNotify(NamedTuple):
 
     match: _Patterns
     """Which calls, as patterns of rules."""
-    deliver: Annotated[Literal["log"], Words("one of 'log'", _LOG_ONLY)] = "log"
+    deliver: Annotated[Literal["log"], Expected("one of 'log'", _LOG_ONLY)] = "log"
     """How to notify: by a line in the log."""
     outcomes: _Outcomes = ("ok", "error", "denied")
     """Which outcomes; all by default."""
     place: str = ""
 
 
-_NOTIFICATIONS = listed("a list of notifications")
-Notifications = Annotated[tuple[Annotated[Notify, TextOr(Notify, _notify, RULE_SCHEMA)], ...], _NOTIFICATIONS]
+_LIST = list_of("a list of notifications")
+Notifications = Annotated[tuple[Annotated[Notify, TextOr(Notify, _to_notify, RULE_SCHEMA)], ...], _LIST]
 WorkspaceNotifications = Annotated[
-    tuple[Annotated[Notify, TextOr(WorkspaceNotify, _notify, RULE_SCHEMA)], ...], _NOTIFICATIONS
+    tuple[Annotated[Notify, TextOr(WorkspaceNotify, _to_notify, RULE_SCHEMA)], ...], _LIST
 ]
 
 

@@ -16,7 +16,7 @@ from toolcharter.api.policy import ToolPolicy
 from toolcharter.profile.ceilings import ADMIN_POLICY, read_ceilings
 from toolcharter.profile.forms import keys_of
 from toolcharter.profile.json_schema import Offer, ceiling_schema, profile_schema
-from toolcharter.profile.names import any_case
+from toolcharter.profile.names import any_case_pattern
 from toolcharter.profile.nodes import plain
 from toolcharter.profile.parse import parse
 from toolcharter.profile.read import read_profile
@@ -287,5 +287,5 @@ def test_keys_are_those_of_the_forms() -> None:
 @given(NAMES)
 def test_any_case_is_a_pattern_of_letters(name: str) -> None:
     """Only letters have a case."""
-    assert any_case(name.upper()) == any_case(name)
-    assert any_case("a-1") == "[Aa]-1"
+    assert any_case_pattern(name.upper()) == any_case_pattern(name)
+    assert any_case_pattern("a-1") == "[Aa]-1"

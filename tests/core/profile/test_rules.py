@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 
 from toolcharter.profile.globs import escape_glob, fold, parse_glob
-from toolcharter.profile.rules import PATTERN, Rule, RuleError, parse_rule
+from toolcharter.profile.rules import RULE_PATTERN, Rule, RuleError, parse_rule
 
 TEXTS = st.text(max_size=12)
 ARGUMENTS = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
@@ -218,5 +218,5 @@ def test_the_pattern_of_editors_matches_every_rule(text: str) -> None:
         return
 
     assert rule.text == text
-    assert re.fullmatch(PATTERN, text)
+    assert re.fullmatch(RULE_PATTERN, text)
     assert rule.glob.parts == tuple(map(fold, rule.glob.parts)) or rule.prefix == "bash"

@@ -1,7 +1,7 @@
 """From what a file says to settings: each key in its place, in the types that the engine reads."""
 
 from toolcharter.profile.document import document
-from toolcharter.profile.forms import Reading
+from toolcharter.profile.forms import Cache
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.model import Limits
 from toolcharter.profile.read import load_profile, read_profile
@@ -154,10 +154,10 @@ capabilities: {deny: [net]}
 limits: {timeout_s: 5, calls_per_hour: 9, tools: {Git: {max_output_chars: 7}}, agents: {a: {calls_per_session: 1}}}
 notify: [git]
 """
-    _, read = document(text.encode(), "c.yaml", CeilingFile, Reading(), [])
+    _, read = document(text.encode(), "c.yaml", CeilingFile, Cache(), [])
     assert read is not None
 
-    assert read.tightening.made("c.yaml", read.notify) == Ceiling(
+    assert read.tightening.to_ceiling("c.yaml", read.notify) == Ceiling(
         "c.yaml",
         (parse_rule("git:push", "c.yaml:1:8"),),
         "ask",

@@ -14,7 +14,7 @@ from toolcharter.guards.session.guards import ActiveSessionGuards
 from toolcharter.guards.session.state import with_notes
 from toolcharter.policy.matching import Matcher
 from toolcharter.policy.rule_input import RuleInput, ToolFacts
-from toolcharter.profile.names import same_tool
+from toolcharter.profile.names import fold_tool_name
 from toolcharter.profile.rules import Rule
 from toolcharter.profile.settings import ReadBeforeWrite, SessionGuards
 
@@ -95,9 +95,10 @@ def session_stage(settings: SessionGuards, paths: Paths, facts: Mapping[str, Too
 
 def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> ReadBeforeWrite:
     """Replace the aliases of tools in *settings* by the tools' names, which calls have."""
-    names = {same_tool(alias): name for name, tool in facts.items() for alias in tool.aliases}
+    names = {fold_tool_name(alias): name for name, tool in facts.items() for alias in tool.aliases}
     reads, writes = (
-        tuple(names.get(same_tool(name), name) for name in written) for written in (settings.reads, settings.writes)
+        tuple(names.get(fold_tool_name(name), name) for name in written)
+        for written in (settings.reads, settings.writes)
     )
     return settings._replace(reads=reads, writes=writes)
 

@@ -15,7 +15,7 @@ from toolcharter.api.words import is_secret_reference
 from toolcharter.guards.rates.answers import Answer, RateKeys, Refused, Unavailable
 from toolcharter.guards.rates.counts import MAX_KEYS, SessionCounter, WindowCounter, counter_for
 from toolcharter.guards.rates.limits import Limit, compile_limits
-from toolcharter.profile.names import same_tool
+from toolcharter.profile.names import fold_tool_name
 from toolcharter.profile.settings import Rates
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class RateLimits:
 
     def limits_for(self, tool: str, agent: str | None) -> list[Limit]:
         """Return the limits that `bind` binds for the same arguments, to show them to the user."""
-        name = same_tool(tool)
+        name = fold_tool_name(tool)
         return [limit for limit in self._limits if limit.concerns(name, agent)]
 
     def renew(self) -> None:
@@ -226,7 +226,7 @@ class RateLimits:
             tool: The canonical name.
             agent: The name that is matched against the patterns; None matches no pattern.
         """
-        name = same_tool(tool)
+        name = fold_tool_name(tool)
         here = [counter for limit, counter in self._counters.items() if limit.concerns(name, agent)]
         shared = [limit for limit in self._shared if limit.concerns(name, agent)]
         if not shared and len(here) == 1 and isinstance(here[0], WindowCounter):

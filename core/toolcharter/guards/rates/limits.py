@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from toolcharter.profile.globs import Glob, parse_glob
-from toolcharter.profile.names import same_tool
+from toolcharter.profile.names import fold_tool_name
 from toolcharter.profile.settings import Rate, Rates
 
 SESSION_IDLE_S = 7 * 86_400.0
@@ -68,7 +68,7 @@ def compile_limits(rates: Iterable[Rates], aliases: Mapping[str, str] = MappingP
         GlobError: The pattern of an agent cannot be parsed.
     """
     smallest: dict[tuple[object, ...], Limit] = {}
-    canonical = {same_tool(alias): same_tool(name) for alias, name in aliases.items()}
+    canonical = {fold_tool_name(alias): fold_tool_name(name) for alias, name in aliases.items()}
     for limit in (limit for one in rates for limit in _limits(one, canonical)):
         same = (limit.name, limit.whose, limit.store, limit.tool, limit.agent)
         if same not in smallest or limit.number < smallest[same].number:
@@ -79,7 +79,7 @@ def compile_limits(rates: Iterable[Rates], aliases: Mapping[str, str] = MappingP
 def _limits(rates: Rates, canonical: Mapping[str, str]) -> Iterator[Limit]:
     yield from _of_rate(rates.total, rates)
     for tool, rate in rates.tools.items():
-        name = same_tool(tool)
+        name = fold_tool_name(tool)
         yield from _of_rate(rate, rates, tool=canonical.get(name, name))
     for pattern, rate in rates.agents.items():
         yield from _of_rate(rate, rates, agent=parse_glob(pattern))

@@ -12,7 +12,7 @@ from toolcharter.policy.lint.rules import Finding, LintedProfile, RulesLinter, f
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.policy.rules_by_tool import DenyRules, RuleList
 from toolcharter.profile.model import Limits, smaller
-from toolcharter.profile.names import same_tool
+from toolcharter.profile.names import fold_tool_name
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
 
@@ -130,7 +130,7 @@ def _strictness(mode: Mode, *, bounded: bool) -> int:
 
 def _lower_limits(subject: LintedProfile, ceiling: Ceiling) -> Iterator[Finding]:
     profile = subject.profile
-    tools = {same_tool(tool.facts.name) for tool in subject.tools}
+    tools = {fold_tool_name(tool.facts.name) for tool in subject.tools}
     own = limit_values(profile.limits, profile.tool_limits, profile.rates)
     for path, number in limit_values(ceiling.limits or Limits(), ceiling.tool_limits, ceiling.rates).items():
         if path[0] == "tools" and path[1] not in tools:
