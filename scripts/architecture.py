@@ -52,7 +52,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
                 yield rest.partition(".")[0]
 
 
-def shortest(found: Mapping[str, set[str]]) -> Arrows:
+def drop_implied(found: Mapping[str, set[str]]) -> Arrows:
     """Return *found*, which has no circle, without arrows whose end can also be reached through another arrow."""
     reached: Arrows = {}
 
@@ -72,7 +72,7 @@ def figure() -> str:
     lines = ["```mermaid", "flowchart TD", "    plugins([plugins]) --> root([toolcharter])"]
     lines += [
         f"    {part} --> {other}"
-        for part, near in shortest(arrows()).items()
+        for part, near in drop_implied(arrows()).items()
         for other in sorted(near, key=parts().index)
     ]
     return "\n".join([*lines, "```"])

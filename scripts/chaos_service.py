@@ -110,7 +110,7 @@ def page(storm: Storm, evidence: Evidence, told: str, findings: list[str], seed:
         + " |"
         for kind, count in sorted(by_kind.items())
     )
-    others = "\n".join(f"| {what} | {count:,} |" for what, count in sorted(storm.told.items()))
+    others = "\n".join(f"| {what} | {count:,} |" for what, count in sorted(storm.problems.items()))
     statuses = Counter(record.status for record in evidence.approvals.values())
     closed = sum(map(len, storm.closed.values()))
     return (

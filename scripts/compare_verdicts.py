@@ -46,12 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.write:
         lines = list(corpora())
-        verdicts = list(judged(lines, rules := rules_for(lines)))
+        verdicts = list(judge_lines(lines, rules := rules_for(lines)))
         _write(options.write, rules, verdicts)
         _summarise(verdicts)
         return 0
     rules, before = read(options.against)
-    after = list(judged([(verdict["corpus"], verdict["line"]) for verdict in before], rules))
+    after = list(judge_lines([(verdict["corpus"], verdict["line"]) for verdict in before], rules))
     _summarise(after)
     return report(before, after)
 
@@ -109,7 +109,7 @@ def rules_for(lines: Iterable[Line]) -> list[str]:
     return [f"bash:{program}{rest}" for program in programs for rest in ("", " *")]
 
 
-def judged(lines: Iterable[Line], rules: Sequence[str]) -> Iterator[dict[str, Any]]:
+def judge_lines(lines: Iterable[Line], rules: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield how this checkout judges *lines*, in an empty workspace."""
     with tempfile.TemporaryDirectory() as top:
         workspace = Path(top, "workspace")

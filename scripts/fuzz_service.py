@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from service_fuzz.answers import Judge  # noqa: E402 - found by the line above
-from service_fuzz.making import Maker  # noqa: E402 - likewise
+from service_fuzz.maker import Maker  # noqa: E402 - likewise
 from service_fuzz.pools import Parts, make_pools  # noqa: E402 - likewise
 from service_fuzz.world import Request, Who, World, scope_of, world  # noqa: E402 - likewise
 
@@ -103,13 +103,13 @@ async def _chunk(
 
         async def ask_on() -> None:
             while run.total < size and time.monotonic() < plan.until:
-                await _one(asked, judge, maker, run)
+                await _send_one(asked, judge, maker, run)
 
         await asyncio.gather(*(ask_on() for _ in range(min(plan.at_once, size))))
     return pools
 
 
-async def _one(asked: World, judge: Judge, maker: Maker, run: Run) -> None:
+async def _send_one(asked: World, judge: Judge, maker: Maker, run: Run) -> None:
     label, who, request = maker.next()
     path = scope_of(request)["path"]
     place = f"{label} counting"
@@ -166,7 +166,7 @@ def report(run: Run, number: int, speed: float) -> str:
 
 def plans(options: argparse.Namespace, until: float) -> list[Plan]:
     """Divide the remaining work among the processes."""
-    before = written(options.state, options.seed)
+    before = read_results(options.state, options.seed)
     left, began = max(0, options.requests - before.total), len(list(options.state.glob(f"{options.seed}.*.json")))
     size = max(1, min(CHUNK, -(-left // options.processes)))
     chunks = [(began + at // size, min(size, left - at)) for at in range(0, left, size)]
@@ -184,7 +184,7 @@ def plans(options: argparse.Namespace, until: float) -> list[Plan]:
     ]
 
 
-def written(state: Path, number: int) -> Run:
+def read_results(state: Path, number: int) -> Run:
     """Read the results that runs with the seed *number* have written into the folder *state*."""
     run = Run()
     for file in sorted(state.glob(f"{number}.*.json")):
@@ -210,7 +210,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         options.state = options.state or Path(folder)
         options.state.mkdir(parents=True, exist_ok=True)
-        before = written(options.state, options.seed).total
+        before = read_results(options.state, options.seed).total
         context = multiprocessing.get_context("spawn")
         processes = [
             context.Process(target=work, args=(plan,)) for plan in plans(options, began + 60 * options.minutes)
@@ -220,7 +220,7 @@ def main() -> int:
         for process in processes:
             process.join()
         failed = any(process.exitcode for process in processes)
-        run = written(options.state, options.seed)
+        run = read_results(options.state, options.seed)
     for kind, what in run.findings.items():
         print(f"{kind}\n{what}\n")
     text = report(run, options.seed, (run.total - before) / (time.monotonic() - began))

@@ -30,11 +30,11 @@ sys.path.insert(0, str(ROOT))
 from tests.cases.shell_tree import Tree, plant, sample_policy  # noqa: E402 - the checkout is on the path by now
 from tests.samples import sample_rows  # noqa: E402 - as above
 
-from shell_fuzz.judging import ALLOWED, Judge, program_names  # noqa: E402 - as above
+from shell_fuzz.judge import ALLOWED, Judge, program_names  # noqa: E402 - as above
 from shell_fuzz.lines import Lines  # noqa: E402 - as above
 from shell_fuzz.oracle import Rights, violations  # noqa: E402 - as above
 from shell_fuzz.sandbox import Observed, Sandbox  # noqa: E402 - as above
-from shell_fuzz.shrink import shrunk  # noqa: E402 - as above
+from shell_fuzz.shrink import shrink_line  # noqa: E402 - as above
 from shell_fuzz.xtrace import vectors  # noqa: E402 - as above
 from toolcharter.guards.process.programs import SEARCH_FOLDERS  # noqa: E402 - as above
 
@@ -108,7 +108,7 @@ class Bench:
                 return False
             return kind in map(kind_of, self.run(shorter)[1])
 
-        shorter = shrunk(line, still)
+        shorter = shrink_line(line, still)
         return Finding(shorter, tuple(self.run(shorter)[1]) or tuple(what))
 
 

@@ -45,28 +45,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in names:
         target = KEPT / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(kept((options.folder / name).read_text(), is_table=target.suffix == ".jsonl"))
+        target.write_text(stored_form((options.folder / name).read_text(), is_table=target.suffix == ".jsonl"))
     return 0
 
 
-def kept(text: str, *, is_table: bool) -> str:
+def stored_form(text: str, *, is_table: bool) -> str:
     """Return the text of a sample file in the form in which it is stored."""
     if is_table:
-        return "".join(f"{json.dumps(in_parts(json.loads(line)))}\n" for line in text.splitlines())
-    return f"{json.dumps(in_parts(json.loads(text)), indent=1)}\n"
+        return "".join(f"{json.dumps(split_secrets(json.loads(line)))}\n" for line in text.splitlines())
+    return f"{json.dumps(split_secrets(json.loads(text)), indent=1)}\n"
 
 
-def in_parts(value: Any) -> Any:
+def split_secrets(value: Any) -> Any:
     """Return *value* with `{"parts": [...]}` in place of each text that contains something to hide."""
     match value:
         case str():
             return _split(value, _found(value))
         case list():
-            return [in_parts(inner) for inner in value]
+            return [split_secrets(inner) for inner in value]
         case dict():
             named = [(span["start"], span["end"]) for span in value.get("secrets", ()) if isinstance(span, dict)]
             return {
-                key: _split(inner, [*named, *_found(inner)]) if key == "text" and named else in_parts(inner)
+                key: _split(inner, [*named, *_found(inner)]) if key == "text" and named else split_secrets(inner)
                 for key, inner in value.items()
             }
         case _:

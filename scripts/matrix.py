@@ -76,11 +76,11 @@ def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]
     if not pythons:
         return {}
     (version, python), *others = pythons.items()
-    first = _prepared(version, python)
+    first = _prepare(version, python)
     # Each worker would compile all tests at the same time; one process does that while the other environments are made.
     compiling = None if arguments else _start(_pytest(first, ["-q", "--collect-only"]))
     again = ["-n1", *selection(arguments, is_first=False)]
-    commands = {f"Python {other}": _pytest(_prepared(other, python, first), again) for other, python in others}
+    commands = {f"Python {other}": _pytest(_prepare(other, python, first), again) for other, python in others}
     if not arguments:
         commands["Hosts"] = [str(first / "bin" / "python"), str(ROOT / "scripts" / "hosts.py"), "test"]
     if compiling:
@@ -96,7 +96,7 @@ def run_all(pythons: Mapping[str, Path], arguments: list[str]) -> dict[str, str]
     return outcomes
 
 
-def _prepared(version: str, python: Path, first: Path | None = None) -> Path:
+def _prepare(version: str, python: Path, first: Path | None = None) -> Path:
     venv = VENV if python == Path(sys.executable) else ROOT / ".venvs" / version
     prepare(venv, python, "dev", first=first)
     return venv

@@ -70,14 +70,14 @@ Change = Callable[[], Undo]
 def _changes(parent: ast.AST) -> Iterator[tuple[Any, Change]]:
     """Yield each change below *parent* with its node: a function that makes the change and returns its reversal."""
     for field, value in ast.iter_fields(parent):
-        if not _is_left_alone(parent, field):
+        if not _is_exempt(parent, field):
             for at, node in enumerate(value) if isinstance(value, list) else ((None, value),):
                 if isinstance(node, ast.AST):
-                    yield from ((node, _replacing(parent, field, at, other)) for other in _others(node, parent))
+                    yield from ((node, _replacement(parent, field, at, other)) for other in _replacements(node, parent))
                     yield from _changes(node)
 
 
-def _is_left_alone(parent: ast.AST, field: str) -> bool:
+def _is_exempt(parent: ast.AST, field: str) -> bool:
     """Whether a field holds types or decorators, or code that only a type checker reads."""
     if isinstance(parent, ast.If) and _is_for_types(parent):
         return field != "orelse"
@@ -92,7 +92,7 @@ def _is_for_types(node: ast.If | ast.While | ast.IfExp) -> bool:
     return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-def _replacing(parent: ast.AST, field: str, at: int | None, other: ast.AST) -> Change:
+def _replacement(parent: ast.AST, field: str, at: int | None, other: ast.AST) -> Change:
     def change() -> Undo:
         before = getattr(parent, field)
         if at is None:
@@ -104,7 +104,7 @@ def _replacing(parent: ast.AST, field: str, at: int | None, other: ast.AST) -> C
     return change
 
 
-def _others(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
+def _replacements(node: ast.AST, parent: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes that can replace *node*."""
     for kind, change in _KINDS.items():
         if isinstance(node, kind):

@@ -80,6 +80,6 @@ def quoted(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def regenerated(text: str, table: Callable[[str], str]) -> str:
+def regenerate(text: str, table: Callable[[str], str]) -> str:
     """Return *text* with every generated part replaced: `table(name)` returns the new text between its markers."""
     return _GENERATED.sub(lambda part: f"<!-- table: {part['name']} -->\n{table(part['name'])}\n<!-- end -->", text)

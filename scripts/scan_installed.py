@@ -24,7 +24,7 @@ _BEHIND = 30
 _SHOWN = 150
 
 
-class Scanned(NamedTuple):
+class ScannedFile(NamedTuple):
     """One file, read as one text."""
 
     path: str
@@ -33,14 +33,14 @@ class Scanned(NamedTuple):
     maskings: list[str]
 
 
-def scanned(path: Path) -> Scanned:
+def scan_file(path: Path) -> ScannedFile:
     """Return the maskings that the scrubber would make in the file at *path*."""
     data = path.read_bytes()
     if b"\0" in data:
-        return Scanned(str(path), 0, [])
+        return ScannedFile(str(path), 0, [])
     families = engine.hinted(data)
     spans = find_spans(data, families) if families else []
-    return Scanned(str(path), len(data), [_shown(data, start, end) for start, end in spans])
+    return ScannedFile(str(path), len(data), [_shown(data, start, end) for start, end in spans])
 
 
 def _shown(data: bytes, start: int, end: int) -> str:
@@ -60,7 +60,7 @@ def main() -> int:
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     size = count = 0
     with ProcessPoolExecutor() as pool:
-        for one in pool.map(scanned, files, chunksize=64):
+        for one in pool.map(scan_file, files, chunksize=64):
             size += one.size
             count += len(one.maskings)
             for masking in one.maskings:

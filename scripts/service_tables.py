@@ -97,7 +97,7 @@ def worker_keys() -> str:
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, ...]]:
-    about = _abouts(model)
+    about = _field_docstrings(model)
     for name, field in model.model_fields.items():
         below = _model_in(field.annotation)
         default = "required" if field.is_required() else _shown(field.default)
@@ -116,7 +116,7 @@ def _sentence_of(model: type[BaseModel] | None) -> str:
     return "" if model is None else inspect.cleandoc(model.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
-def _abouts(model: type[BaseModel]) -> dict[str, str]:
+def _field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstring of each field. The source is parsed as text, so that every Python writes the same."""
     body = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
     assert isinstance(body, ast.ClassDef)

@@ -82,9 +82,9 @@ def soak(name: str, runs: int, image: str | None) -> bool:
         before = snapshot(workspace)
         runner = OPENERS[name](RunnerScope(workspace, PROTECTED), image)
         with ThreadPoolExecutor(THREADS) as pool:
-            told = list(pool.map(partial(timed, runner), range(runs)))
+            told = list(pool.map(partial(time_run, runner), range(runs)))
         runner.close()
-        left = settled(workspace, before)
+        left = wait_until_clean(workspace, before)
     times = [seconds for seconds in told if seconds is not None]
     if not times:
         print(f"{name}: all {runs} runs were refused")
@@ -96,7 +96,7 @@ def soak(name: str, runs: int, image: str | None) -> bool:
     return not left
 
 
-def timed(runner: ProgramRunner, number: int) -> float | None:
+def time_run(runner: ProgramRunner, number: int) -> float | None:
     """Run program *number*; return its seconds, or None for a refusal, which must not leave anything behind, either."""
     _, script, seconds = next(kind for kind in KINDS if number % kind[0] == 0)
     if not runner.is_sandbox:
@@ -109,10 +109,10 @@ def timed(runner: ProgramRunner, number: int) -> float | None:
     return time.monotonic() - started
 
 
-def settled(workspace: Path, before: Snapshot) -> list[str]:
+def wait_until_clean(workspace: Path, before: Snapshot) -> list[str]:
     """Return what is left behind, after the system had time to remove what has ended."""
     until = time.monotonic() + SETTLE_S
-    while (left := added(before, snapshot(workspace))) and time.monotonic() < until:
+    while (left := new_items(before, snapshot(workspace))) and time.monotonic() < until:
         time.sleep(0.2)
     return left
 
@@ -152,7 +152,7 @@ def containers() -> list[str]:
     return subprocess.run(["docker", "ps", "-aq"], capture_output=True, text=True, check=False).stdout.split()
 
 
-def added(before: Snapshot, after: Snapshot) -> list[str]:
+def new_items(before: Snapshot, after: Snapshot) -> list[str]:
     """Return the new items, each with its kind."""
     return [f"{kind} {name}" for kind in after for name in sorted(after[kind] - before[kind])]
 

@@ -32,7 +32,7 @@ def main(words: Sequence[str]) -> int:
         sys.stderr.write("usage: table_options.py PROGRAM [SUBCOMMAND ...] -- COMMAND ...\n")
         return 2
     border = words.index("--")
-    listed = _listed(_help(words[border + 1 :]))
+    listed = _parse_options(_help(words[border + 1 :]))
     known = _table(words[:border]).options
     differing = [name for name in sorted(listed.keys() & known.keys()) if _differs(known[name], is_valued=listed[name])]
     for name in differing:
@@ -58,7 +58,7 @@ def _help(command: Sequence[str]) -> str:
     return re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout + done.stderr)
 
 
-def _listed(text: str) -> Mapping[str, bool]:
+def _parse_options(text: str) -> Mapping[str, bool]:
     """Return the options of lines that begin with one, and whether any spelling of the option shows a value."""
     listed: dict[str, bool] = {}
     for line in map(str.strip, text.splitlines()):

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 import architecture
 import service_tables
 import toolcharter
-from pages import ROOT, pages, regenerated
+from pages import ROOT, pages, regenerate
 from toolcharter import hookspecs
 from toolcharter.api import paths, runtime, tool
 from toolcharter.api.reasons import CORE_REASONS, GUARD_REASONS, ReasonInfo
@@ -186,16 +186,16 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def refreshed(text: str) -> str:
+def refresh_page(text: str) -> str:
     """Return *text*, a page, with its tables regenerated from code."""
-    return regenerated(text, lambda name: TABLES[name]())
+    return regenerate(text, lambda name: TABLES[name]())
 
 
 def main() -> None:
     """Rewrite the pages that are stale."""
     for page in pages():
         text = page.read_text()
-        if (new := refreshed(text)) != text:
+        if (new := refresh_page(text)) != text:
             page.write_text(new)
             print(page.relative_to(ROOT))
 

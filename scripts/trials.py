@@ -50,7 +50,7 @@ _KILLED, _NOT_IN_PLACE, _BROKEN = 1, 2, 3
 """Exit statuses of a fork in the first trial; 0 means that the mutant survives."""
 
 
-class Reached(NamedTuple):
+class ReachedLines(NamedTuple):
     """The lines that one test reaches, and its time, without any mutant."""
 
     test: str
@@ -98,7 +98,7 @@ class _FirstTrial:
     """A plugin of pytest that, after the collection, tries *mutants* instead of running the tests once."""
 
     def __init__(self, mutants: Sequence[Mutant], processes: int) -> None:
-        self.reached: list[Reached] = []
+        self.reached: list[ReachedLines] = []
         self.killed: set[int] = set()
         """Indices into *mutants*."""
         self.left: set[int] = set()
@@ -134,7 +134,7 @@ class _FirstTrial:
                 self.left.add(at)
 
             def run(mutant: Mutant = mutant, tests: Sequence[pytest.Item] = tests) -> int:
-                return self._run(tests) if put_in_place(mutant, functions) else _NOT_IN_PLACE
+                return self._run(tests) if install_mutant(mutant, functions) else _NOT_IN_PLACE
 
             under_way[_fork(run)] = at
             if len(under_way) >= self._processes:
@@ -160,7 +160,7 @@ class _FirstTrial:
         """Remember that a test has failed."""
         self._has_failed |= report.failed
 
-    def _watch(self, items: Sequence[pytest.Item]) -> list[Reached]:
+    def _watch(self, items: Sequence[pytest.Item]) -> list[ReachedLines]:
         """Return what each of *items* reaches, the quickest first; exit if one of them fails."""
         with tempfile.NamedTemporaryFile() as file:
 
@@ -180,7 +180,7 @@ class _FirstTrial:
 
             if os.waitpid(_fork(run, inf), 0)[1]:
                 sys.exit("Without any mutant the tests fail.")
-            return [Reached(*one) for one in pickle.loads(Path(file.name).read_bytes())]
+            return [ReachedLines(*one) for one in pickle.loads(Path(file.name).read_bytes())]
 
     def _run(self, items: Sequence[pytest.Item]) -> int:
         for item, following in pairwise([*items, None]):
@@ -212,7 +212,7 @@ def _coverage() -> coverage.Coverage:
 class FirstTrial(NamedTuple):
     """The results of the first trial; mutants are given by their indices."""
 
-    reached: list[Reached]
+    reached: list[ReachedLines]
     """The quickest test first."""
     killed: set[int]
     left: set[int]
@@ -237,10 +237,10 @@ def first_trial(mutants: Sequence[Mutant], processes: int) -> FirstTrial:
         if os.waitpid(child, 0)[1]:
             sys.exit("The first trial has failed.")
         found, killed, left = pickle.loads(Path(file.name).read_bytes())
-    return FirstTrial([Reached(*one) for one in found], killed, left)
+    return FirstTrial([ReachedLines(*one) for one in found], killed, left)
 
 
-def put_in_place(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
+def install_mutant(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
     """Give the mutant's code to those of *functions* that belong to its module.
 
     Return False and change nothing if the change takes effect at import time, or is not only one of code.
@@ -248,8 +248,8 @@ def put_in_place(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
     file = modules()[mutant.module]
     if not statement_lines(file.read_text(), mutant.line):
         return False
-    before = list(_lasting(compile(file.read_text(), str(file), "exec")))
-    after = list(_lasting(compile(mutant.source, str(file), "exec")))
+    before = list(_module_functions(compile(file.read_text(), str(file), "exec")))
+    after = list(_module_functions(compile(mutant.source, str(file), "exec")))
     pairs = dict(zip(before, after, strict=True))
     mine = [(one, pairs[one.__code__]) for one in functions if one.__code__ in pairs]
     if any(len(function.__code__.co_freevars) != len(code.co_freevars) for function, code in mine):
@@ -259,14 +259,14 @@ def put_in_place(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
     return bool(mine)
 
 
-def _lasting(code: CodeType) -> Iterator[CodeType]:
+def _module_functions(code: CodeType) -> Iterator[CodeType]:
     """Yield the code of the functions of a module and its classes, without nested functions, which each call makes."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             if constant.co_flags & CO_OPTIMIZED:
                 yield constant
             else:
-                yield from _lasting(constant)
+                yield from _module_functions(constant)
 
 
 def modules() -> dict[str, Path]:
@@ -281,7 +281,7 @@ def _places(mutant: Mutant) -> set[tuple[str, int]]:
     return {(mutant.module, line) for line in statement_lines(source, mutant.line)}
 
 
-def reaching_tests(mutant: Mutant, every: Sequence[Reached]) -> list[str]:
+def reaching_tests(mutant: Mutant, every: Sequence[ReachedLines]) -> list[str]:
     """Return the tests that could detect *mutant*, the quickest first."""
     lines = _places(mutant)
     reaching = [one.test for one in every if not lines.isdisjoint(one.lines)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import architecture
-from architecture import shortest
+from architecture import drop_implied
 from pages import ROOT, quoted, rows
 from toolcharter.api.reasons import CORE_REASONS
 from toolcharter.gate import pipeline
@@ -83,7 +83,7 @@ def test_arrows_go_down() -> None:
 )
 def test_arrows_that_others_show_are_left_out(arrows: architecture.Arrows, drawn: architecture.Arrows) -> None:
     """An arrow is drawn only if no other way leads to its end."""
-    assert shortest(arrows) == drawn
+    assert drop_implied(arrows) == drawn
 
 
 def test_each_folder_of_tests_is_about_a_folder_of_the_source() -> None:

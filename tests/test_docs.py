@@ -57,7 +57,7 @@ def test_tables_are_fresh(page: Path) -> None:
     """What is made from code is as the code is; if not, run `make docs`."""
     text = page.read_text()
 
-    assert text == tables.refreshed(text)
+    assert text == tables.refresh_page(text)
 
 
 def test_every_table_has_a_page() -> None:

@@ -57,7 +57,7 @@ def test_what_is_kept_in_parts_is_read_whole(text: str) -> None:
     """The file shows nothing, the reader gets the same text."""
     row = {"id": "x", "input": [{"text": text}, 1, None, "plain"]}
 
-    stored = keep_samples.kept(json.dumps(row), is_table=True)
+    stored = keep_samples.stored_form(json.dumps(row), is_table=True)
 
     assert masked(stored) == []
     assert "index-" + "url" not in stored
@@ -68,7 +68,7 @@ def test_what_a_row_names_a_secret_is_cut() -> None:
     """Even where our own scrubber would not know it."""
     row = {"text": "word plain-looking-words end", "secrets": [{"start": 5, "end": 24}]}
 
-    stored = json.loads(keep_samples.kept(json.dumps(row), is_table=True))
+    stored = json.loads(keep_samples.stored_form(json.dumps(row), is_table=True))
 
     assert stored["text"] == {"parts": ["word ", "plai", "n-lo", "oking-wo", "rds", " end"]}
 
@@ -77,8 +77,8 @@ def test_an_ordinary_text_stays_whole() -> None:
     """Rows stay readable."""
     row = {"id": "a", "cmd": "ls -l src", "secrets": []}
 
-    assert keep_samples.kept(json.dumps(row), is_table=True) == f"{json.dumps(row)}\n"
-    assert keep_samples.kept(json.dumps(row), is_table=False) == f"{json.dumps(row, indent=1)}\n"
+    assert keep_samples.stored_form(json.dumps(row), is_table=True) == f"{json.dumps(row)}\n"
+    assert keep_samples.stored_form(json.dumps(row), is_table=False) == f"{json.dumps(row, indent=1)}\n"
 
 
 def test_files_are_copied_from_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

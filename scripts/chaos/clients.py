@@ -54,7 +54,7 @@ class Reply(NamedTuple):
         return {}
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection was refused, or ended before the answer was complete."""
 
 
@@ -89,7 +89,7 @@ class Line:
                 reply = await _read(reader)
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             self._leave(port)
-            raise Lost(type(error).__name__) from error
+            raise ConnectionLost(type(error).__name__) from error
         self._used[port] = time.monotonic()
         if reply.headers.get("connection") == "close":
             self._leave(port)
@@ -158,7 +158,7 @@ class Storm:
         self.ports, self.tokens, self.most, self.seed = ports, tokens, most, seed
         self._minutes, self._until = minutes, time.monotonic() + 60 * minutes
         self.calls: list[Call] = []
-        self.told: Counter[str] = Counter()
+        self.problems: Counter[str] = Counter()
         """The number of answers other than 200 and 202, by kind."""
         self.ended = 0
         self.took: list[float] = []
@@ -189,12 +189,12 @@ class Storm:
         late = [call for call in self.calls if call.state == "not ended"]
         self.late = len(late)
         lines = enumerate(self._lines("client", LATE))
-        await asyncio.gather(*(self._awaited_all(line, late[number::LATE]) for number, line in lines))
+        await asyncio.gather(*(self._poll_results(line, late[number::LATE]) for number, line in lines))
         self.is_over.set()
 
-    async def _awaited_all(self, line: Line, calls: Sequence[Call]) -> None:
+    async def _poll_results(self, line: Line, calls: Sequence[Call]) -> None:
         for call in calls:
-            await self._awaited(line, call)
+            await self._poll_result(line, call)
         line.close()
 
     async def _client(self, number: int) -> None:
@@ -207,8 +207,8 @@ class Storm:
             asked = time.monotonic()
             try:
                 await self._make(line, call, pick)
-            except Lost as lost:
-                self.told[f"connection lost ({lost})"] += 1
+            except ConnectionLost as lost:
+                self.problems[f"connection lost ({lost})"] += 1
                 await asyncio.sleep(AGAIN_S)
             self.took.append(time.monotonic() - asked)
             self.ended, call.ended = self.ended + 1, time.time()
@@ -222,40 +222,44 @@ class Storm:
         if "stored" in call.kind:
             headers["Prefer"] = "respond-async"
         is_keyed = "keyed" in call.kind
-        asking = self._asked_again(line, body, headers) if is_keyed else line.ask("POST", "/v1/calls", body, **headers)
+        asking = (
+            self._retry_until_answered(line, body, headers)
+            if is_keyed
+            else line.ask("POST", "/v1/calls", body, **headers)
+        )
         reply = await asking
-        self._note(call, reply)
+        self._record_reply(call, reply)
         if reply.status == 202:  # noqa: PLR2004 - Accepted
-            await self._awaited(line, call)
+            await self._poll_result(line, call)
         elif is_keyed and call.is_answered and pick.random() < 0.1:  # noqa: PLR2004 - a tenth
-            again = await self._asked_again(line, body, headers)
+            again = await self._retry_until_answered(line, body, headers)
             if again.body != reply.body:
                 call.faults.append(f"another answer to its key: {again.status} {again.body[:200]!r}")
         elif reply.status not in (200, 202) or call.reason == "audit_unavailable":
             await asyncio.sleep(AGAIN_S)
 
-    async def _asked_again(self, line: Line, body: dict[str, Any], headers: dict[str, str]) -> Reply:
+    async def _retry_until_answered(self, line: Line, body: dict[str, Any], headers: dict[str, str]) -> Reply:
         """Repeat a call with a key until there is an answer, and return it."""
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
                 reply = await line.ask("POST", "/v1/calls", body, **headers)
-            except Lost as lost:
+            except ConnectionLost as lost:
                 if time.monotonic() > end:
                     raise
-                self.told[f"keyed, connection lost ({lost})"] += 1
+                self.problems[f"keyed, connection lost ({lost})"] += 1
             else:
                 is_final = reply.status in (200, 202) or reply.json.get("reason") == "outcome_unknown"
                 if is_final or time.monotonic() > end:
                     return reply
-                self.told[f"keyed, {reply.status} {reply.json.get('reason')}"] += 1
+                self.problems[f"keyed, {reply.status} {reply.json.get('reason')}"] += 1
             await asyncio.sleep(AGAIN_S)
 
-    async def _awaited(self, line: Line, call: Call) -> None:
+    async def _poll_result(self, line: Line, call: Call) -> None:
         """Poll for the result of a stored call."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
-            with suppress(Lost):
+            with suppress(ConnectionLost):
                 reply = await line.ask("GET", f"/v1/calls/{call.call_id}")
                 if reply.status == 200 and reply.json["state"] in _SERVED:  # noqa: PLR2004 - OK
                     result = reply.json["result"] or {}
@@ -263,24 +267,24 @@ class Storm:
                     call.outcome, call.reason = result.get("outcome", ""), result.get("reason") or ""
                     return
                 if reply.status != 200:  # noqa: PLR2004 - OK
-                    self.told[f"stored, {reply.status} {reply.json.get('reason')}"] += 1
+                    self.problems[f"stored, {reply.status} {reply.json.get('reason')}"] += 1
             await asyncio.sleep(AGAIN_S)
         call.state = "not ended"
 
-    def _note(self, call: Call, reply: Reply) -> None:
+    def _record_reply(self, call: Call, reply: Reply) -> None:
         found = reply.json
         call.status = reply.status
         call.call_id = found.get("call_id") or found.get("id") or ""
         call.outcome, call.reason = found.get("outcome", ""), found.get("reason") or ""
         if reply.status not in (200, 202):
-            self.told[f"{reply.status} {call.reason}"] += 1
+            self.problems[f"{reply.status} {call.reason}"] += 1
 
     async def approve(self) -> None:
         """Answer waiting approvals, the oldest first, until all clients are finished; deny one in five."""
         lines, pick = self._lines("approver", APPROVERS), random.Random(f"{self.seed} approver")
         while not self.is_over.is_set():
             waiting: list[dict[str, Any]] = []
-            with suppress(Lost):
+            with suppress(ConnectionLost):
                 listed = await lines[0].ask("GET", "/v1/approvals?status=pending&limit=500")
                 waiting = listed.json.get("approvals", [])
             self.seen |= {each["id"] for each in waiting}
@@ -299,24 +303,24 @@ class Storm:
 
     async def _answer(self, line: Line, answers: Sequence[tuple[dict[str, Any], str]]) -> None:
         for each, answer in answers:
-            with suppress(Lost):
+            with suppress(ConnectionLost):
                 given = {"answer": answer, "digest": each["digest"]}
                 reply = await line.ask("POST", f"/v1/approvals/{each['id']}", given)
                 if reply.status == 200:  # noqa: PLR2004 - OK
                     self.answered[each["id"]] = answer
                 elif reply.json.get("reason") not in {"answered", "expired"}:
-                    self.told[f"approver, {reply.status} {reply.json.get('reason')}"] += 1
+                    self.problems[f"approver, {reply.status} {reply.json.get('reason')}"] += 1
 
     async def grant(self, agent: str) -> None:
         """Widen and narrow the grant of *agent* until all clients are finished."""
         line, pick = self.line("admin", agent), random.Random(f"{self.seed} {agent}")
         path = f"/v1/mcp/servers/shared/grants/agent/{agent}"
         while not self.is_over.is_set():
-            if not await self._done(line, "PUT", path, {}):
+            if not await self._has_succeeded(line, "PUT", path, {}):
                 continue
             await asyncio.sleep(pick.uniform(1, 3))
             narrow = pick.choice(({"tool_allow": ["other"]}, {"tool_deny": ["leave"]}, {"enabled": False}, None))
-            while not await self._done(line, "DELETE" if narrow is None else "PUT", path, narrow):
+            while not await self._has_succeeded(line, "DELETE" if narrow is None else "PUT", path, narrow):
                 if self.is_over.is_set():
                     return
             closed = time.time()
@@ -324,16 +328,16 @@ class Storm:
             self.closed[agent].append((closed, time.time()))
         line.close()
 
-    async def _done(self, line: Line, method: str, path: str, body: object) -> bool:
+    async def _has_succeeded(self, line: Line, method: str, path: str, body: object) -> bool:
         """Make a request; return whether the administrator knows that it has succeeded."""
         try:
             reply = await line.ask(method, path, body)
-        except Lost as lost:
-            self.told[f"admin, connection lost ({lost})"] += 1
+        except ConnectionLost as lost:
+            self.problems[f"admin, connection lost ({lost})"] += 1
         else:
             # Not Found: an earlier attempt, whose answer was lost, has deleted it.
             if reply.status == 200 or (method == "DELETE" and reply.status == 404):  # noqa: PLR2004 - OK, Not Found
                 return True
-            self.told[f"admin, {reply.status} {reply.json.get('reason')}"] += 1
+            self.problems[f"admin, {reply.status} {reply.json.get('reason')}"] += 1
         await asyncio.sleep(AGAIN_S)
         return False

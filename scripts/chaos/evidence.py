@@ -39,12 +39,12 @@ class Evidence:
         """The number of calls that were denied while there was no room for their events."""
         self.marks: defaultdict[str, list[float]] = defaultdict(list)
         for path in (world.marks, world.far_marks):
-            for line in _lines(path):
+            for line in _read_lines(path):
                 name, *rest = line.decode().split()
                 self.marks[name].append(float(rest[1]) if rest else 0.0)
         self.events: Counter[tuple[str, str]] = Counter()
         self.torn_events = 0
-        for line in _lines(world.events):
+        for line in _read_lines(world.events):
             try:
                 event = orjson.loads(line)
             except orjson.JSONDecodeError:
@@ -57,7 +57,7 @@ class Evidence:
         self.torn_rows = 0
         by_tool: Counter[str] = Counter()
         for path in sorted(world.disk.glob("state/**/tool_calls_*.log")):
-            for line in _lines(path):
+            for line in _read_lines(path):
                 found = _ROW.match(line)
                 if found is None:
                     self.torn_rows += 1
@@ -72,9 +72,9 @@ class Evidence:
         self._by_tool = by_tool
         with open_store(world.url) as stores:
             store = stores.bound(TENANT, DISTRIBUTION)
-            self.counters = {each.tool_id: each.total_calls for each in _all(store, ToolMetrics)}
-            self.approvals = {each.id: each for each in _all(store, ApprovalRecord)}
-            self.stored = {each.id: each for each in _all(store, StoredCall)}
+            self.counters = {each.tool_id: each.total_calls for each in _read_all(store, ToolMetrics)}
+            self.approvals = {each.id: each for each in _read_all(store, ApprovalRecord)}
+            self.stored = {each.id: each for each in _read_all(store, StoredCall)}
 
     def keep(self, world: World) -> None:
         """Copy events and records to the folder of the marks: the disk and the database of *world* are removed."""
@@ -84,19 +84,19 @@ class Evidence:
 
     def findings(self) -> Iterator[str]:
         """Yield everything that breaks a promise."""
-        yield from self._twice()
+        yield from self._find_repeated()
         for call in self._storm.calls:
-            yield from self._of_call(call)
-        yield from self._usage()
-        yield from self._approvals()
-        yield from self._grants()
+            yield from self._check_call(call)
+        yield from self._check_usage()
+        yield from self._check_approvals()
+        yield from self._check_grants()
 
-    def _twice(self) -> Iterator[str]:
+    def _find_repeated(self) -> Iterator[str]:
         for name, marks in self.marks.items():
             if len(marks) > 1:
                 yield f"{name} ran {len(marks)} times"
 
-    def _of_call(self, call: Call) -> Iterator[str]:
+    def _check_call(self, call: Call) -> Iterator[str]:
         yield from (f"{call.name}: {fault}" for fault in call.faults)
         has_run = call.name in self.marks
         if call.state == "not ended":
@@ -108,9 +108,9 @@ class Evidence:
         if has_run and (call.outcome == "denied" or refused):
             yield f"{call.name} ({call.kind}) has run, and was answered with {call.status} {call.reason}"
         if call.is_answered:
-            yield from self._of_answer(call, has_run=has_run)
+            yield from self._check_answer(call, has_run=has_run)
 
-    def _of_answer(self, call: Call, *, has_run: bool) -> Iterator[str]:
+    def _check_answer(self, call: Call, *, has_run: bool) -> Iterator[str]:
         if call.outcome == "ok" and not has_run:
             yield f"{call.name} ({call.kind}) was answered with ok, and has not run"
         if call.reason in {"audit_unavailable", "audit_lost"} or not call.call_id:
@@ -128,7 +128,7 @@ class Evidence:
     def _was_full(self, call: Call) -> bool:
         return any(call.sent < until and call.ended > since for since, until in self._full)
 
-    def _usage(self) -> Iterator[str]:
+    def _check_usage(self) -> Iterator[str]:
         for call_id, count in self.rows.items():
             if count > 1:
                 yield f"the call {call_id} has {count} usage rows"
@@ -136,7 +136,7 @@ class Evidence:
             if self.counters.get(tool, 0) != self._by_tool[tool]:
                 yield f"{tool}: {self.counters.get(tool, 0)} calls are counted, and {self._by_tool[tool]} have usage rows"
 
-    def _approvals(self) -> Iterator[str]:
+    def _check_approvals(self) -> Iterator[str]:
         for key, answer in self._storm.answered.items():
             found = self.approvals.get(key)
             if found is None or found.status != answer:
@@ -150,18 +150,18 @@ class Evidence:
             if record.status in {"expired", "cancelled"} and not record.note:
                 yield f"approval {key} has ended without a reason"
 
-    def _grants(self) -> Iterator[str]:
+    def _check_grants(self) -> Iterator[str]:
         for call in self._storm.calls:
             for closed, opened in self._storm.closed.get(call.agent, ()) if call.kind == "granted" else ():
                 if call.sent > closed + GRANT_S and any(mark < opened for mark in self.marks.get(call.name, ())):
                     yield f"{call.name} of {call.agent} ran {call.sent - closed:.1f} s after its grant was taken away"
 
 
-def _lines(path: Path) -> list[bytes]:
+def _read_lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines() if path.exists() else []
 
 
-def _all(store: Store, model: type[R]) -> Iterator[R]:
+def _read_all(store: Store, model: type[R]) -> Iterator[R]:
     after = ""
     while True:
         page = store.page(model, after=after, limit=1_000)

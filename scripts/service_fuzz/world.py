@@ -141,7 +141,7 @@ def scope_of(request: Request) -> dict[str, Any]:
     }
 
 
-def nobody_is_reached(name: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
+def fake_resolver(name: Any, port: Any, *_: Any, **__: Any) -> list[Any]:
     """Replace the resolver: names below `example.org` get an address that is never dialled, others get none."""
     if str(name).endswith("example.org"):
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", port or 0))]
@@ -154,7 +154,7 @@ async def world(folder: Path) -> AsyncGenerator[World]:
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     os.environ["TOOLCHARTER_STORE_KEY"] = b64encode(bytes(range(32))).decode()
     kept: Callable[..., Any] = socket.getaddrinfo
-    socket.getaddrinfo = nobody_is_reached  # type: ignore[assignment]
+    socket.getaddrinfo = fake_resolver  # type: ignore[assignment]
     (folder / "store").mkdir(mode=0o700)
     one = configured(folder, {"reviewer": PROFILE, "coder": PROFILE}, auth={"passwords": True}).config
     both = {"acme": one.tenants["acme"], "globex": one.tenants["acme"]}

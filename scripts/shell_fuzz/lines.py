@@ -34,7 +34,14 @@ class Lines:
         self._statements: tuple[Callable[[int], str], ...] = (
             *(self._joined, self._joined, self._pipeline, self._pipeline, self._group, self._loop, self._branch),
             *(self._substitution, self._document, self._assignment, self._folder),
-            *(self._function, self._function, self._fed, self._array, self._told, self._told),
+            *(
+                self._function,
+                self._function,
+                self._loop_over_output,
+                self._array,
+                self._derived_words,
+                self._derived_words,
+            ),
         )
         self._mutations: tuple[Callable[[list[str]], None], ...] = (
             *(self._delete, self._duplicate, self._swap, self._insert, self._sign, self._splice, self._respell),
@@ -213,7 +220,7 @@ class Lines:
             )
         ).format(call)
 
-    def _fed(self, _: int) -> str:
+    def _loop_over_output(self, _: int) -> str:
         """Loop over the output of a command."""
         random = self.random
         printer = random.choice(shapes.PRINTERS)
@@ -250,7 +257,7 @@ class Lines:
         more = random.choice(("", "", "", "a+=(src/app.py); ", "cd src; ", "a=x; "))
         return f"a=({words}); {more}{use}"
 
-    def _told(self, depth: int) -> str:
+    def _derived_words(self, depth: int) -> str:
         """Use words whose values are known only from the output of commands, or from assignments in the line."""
         random = self.random
         known = random.choice(shapes.TOLD)

@@ -95,18 +95,18 @@ class Rights(NamedTuple):
 
 def violations(observed: Observed, rights: Rights) -> list[str]:
     """Return everything that the policy does not grant, without duplicates."""
-    found = [*_of_trace(observed.trace, rights), *_of_files(observed.changed), *_of_output(observed, rights)]
+    found = [*_check_trace(observed.trace, rights), *_check_files(observed.changed), *_check_output(observed, rights)]
     return list(dict.fromkeys(found))
 
 
-def _of_files(changed: Sequence[str]) -> Iterator[str]:
+def _check_files(changed: Sequence[str]) -> Iterator[str]:
     for name in changed:
         path = f"/{name}"
         if not (path.startswith("/ws/.git/") and _GIT_DATA.fullmatch(path[3:])) and not _CACHES.fullmatch(path):
             yield f"changes {name}"
 
 
-def _of_output(observed: Observed, rights: Rights) -> Iterator[str]:
+def _check_output(observed: Observed, rights: Rights) -> Iterator[str]:
     for text in (observed.stdout, observed.stderr):
         yield from (f"prints {secret}" for secret in SECRETS if secret in text)
     for name in _NOT_FOUND.findall(observed.stderr):
@@ -114,7 +114,7 @@ def _of_output(observed: Observed, rights: Rights) -> Iterator[str]:
             yield f"looks for the program {name!r}"
 
 
-def _of_trace(trace: str, rights: Rights) -> Iterator[str]:
+def _check_trace(trace: str, rights: Rights) -> Iterator[str]:
     # A child may appear in the trace before its parent's call has returned.
     seen = list(calls(trace, rights.workspace))
     parents = {call.child: call.process for call in seen if call.child}

@@ -7,7 +7,7 @@ _TOKEN = re.compile(r"\s+|[A-Za-z0-9_./@%+-]+|.", re.DOTALL)
 _MAX_TRIES = 150
 
 
-def shrunk(line: str, still: Callable[[str], bool]) -> str:
+def shrink_line(line: str, still: Callable[[str], bool]) -> str:
     """Leave out runs of tokens of *line*, long ones first, as long as *still* returns true."""
     tokens, tries = _TOKEN.findall(line), 0
     size = max(1, len(tokens) // 2)

@@ -81,7 +81,7 @@ def _call(process: int, text: str, folders: _Folders) -> Iterator[Call]:
         folders.learn(child, folders.of(process))
     if name == "chdir" and succeeded and paths:
         folders.learn(process, paths[0])
-    yield Call(process, name, paths, given, succeeded, None if opened is None else unescaped(opened), child)
+    yield Call(process, name, paths, given, succeeded, None if opened is None else unescape(opened), child)
 
 
 def _paths(name: str, given: str, process: int, folders: _Folders) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _paths(name: str, given: str, process: int, folders: _Folders) -> Iterator[s
     if name.startswith("fch") and "at" not in name:
         match = _FOLDER.match(f"{given.partition(',')[0]}, ")
         if match:
-            yield unescaped(match[1])
+            yield unescape(match[1])
         return
     start = 0
     texts = list(_TEXT.finditer(given))
@@ -99,18 +99,18 @@ def _paths(name: str, given: str, process: int, folders: _Folders) -> Iterator[s
     for text in texts[:many]:
         folder = _FOLDER.search(given[start : text.start()])
         start = text.end() + 2
-        here = unescaped(folder[1]) if folder else folders.of(process)
+        here = unescape(folder[1]) if folder else folders.of(process)
         if folder and "AT_FDCWD" in folder[0]:
             folders.learn(process, here)
-        yield normpath(join(here, unescaped(text[1])))
+        yield normpath(join(here, unescape(text[1])))
 
 
 def texts(given: str) -> tuple[str, ...]:
     """Return all quoted texts in a call's arguments."""
-    return tuple(unescaped(match[1]) for match in _TEXT.finditer(given))
+    return tuple(unescape(match[1]) for match in _TEXT.finditer(given))
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return a text from strace without its escapes."""
     raw = _ESCAPE.sub(_sign, text)
     return raw.encode("latin-1", "replace").decode(errors="replace") if "\\" in text else raw

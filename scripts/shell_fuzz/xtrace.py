@@ -33,12 +33,12 @@ def _words(text: str, position: int) -> tuple[list[str], int]:
         if match is None:
             position += 1
         else:
-            words.append(unquoted(match[0]))
+            words.append(unquote(match[0]))
             position = match.end()
     return words, position
 
 
-def unquoted(word: str) -> str:
+def unquote(word: str) -> str:
     """Return a word that bash has printed, without its quotes."""
     return "".join(_text(match) for match in _PART.finditer(word))
 

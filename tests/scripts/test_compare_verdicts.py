@@ -14,7 +14,7 @@ RULES = ["bash:cat", "bash:cat *", "bash:wc", "bash:wc *"]
 
 def test_a_line_is_judged_in_two_modes_and_by_its_commands() -> None:
     """The floor, the rules of the file, and each command's normal form with what a rule would have to mention."""
-    verdicts = list(compare_verdicts.judged(LINES, RULES))
+    verdicts = list(compare_verdicts.judge_lines(LINES, RULES))
 
     assert [(verdict["corpus"], verdict["line"]) for verdict in verdicts] == LINES
     assert [[form for form, *_ in verdict["forms"]] for verdict in verdicts] == [

@@ -11,11 +11,11 @@ from tests.cases.shell_tree import plant
 from tests.rows import each_row
 
 import fuzz_shell
-from shell_fuzz.judging import ALLOWED, Judge, is_foreseen, program_names
+from shell_fuzz.judge import ALLOWED, Judge, is_foreseen, program_names
 from shell_fuzz.lines import Lines
 from shell_fuzz.oracle import Rights, violations
 from shell_fuzz.sandbox import TOKEN, Observed
-from shell_fuzz.shrink import shrunk
+from shell_fuzz.shrink import shrink_line
 from shell_fuzz.spelling import spell
 from shell_fuzz.trace import calls
 from shell_fuzz.xtrace import vectors
@@ -318,7 +318,7 @@ def test_all_that_is_not_granted_is_found(observed: Observed, expected: list[str
 
 def test_what_can_be_left_out_is_left_out() -> None:
     """The shortest line that still does it."""
-    assert shrunk("ls -l; cat a.txt && touch pwned # x", lambda line: "touch" in line) == "touch"
+    assert shrink_line("ls -l; cat a.txt && touch pwned # x", lambda line: "touch" in line) == "touch"
 
 
 def test_the_judge_says_what_the_gate_says(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_versions_and_hosts_run_beside_the_first(
     for version, status in (("3.11", 0), ("3.12", 3), ("3.13", 0)):
         put(tmp_path / version / "bin" / "python", f'echo "{version}: ${{4:-$2}}"; exit {status}')
         pythons[version] = tmp_path / version
-    monkeypatch.setattr(matrix, "_prepared", lambda _, python, _first=None: python)
+    monkeypatch.setattr(matrix, "_prepare", lambda _, python, _first=None: python)
 
     outcomes = matrix.run_all(pythons, [])
 
@@ -125,6 +125,6 @@ def test_versions_and_hosts_run_beside_the_first(
 def test_hosts_are_left_out_where_tests_are_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have a command of their own, `make hosts`."""
     put(tmp_path / "bin" / "python", "exit 0")
-    monkeypatch.setattr(matrix, "_prepared", lambda _, python, _first=None: python)
+    monkeypatch.setattr(matrix, "_prepare", lambda _, python, _first=None: python)
 
     assert [*matrix.run_all({"3.11": tmp_path}, ["-k", "git"])] == ["Python 3.11"]

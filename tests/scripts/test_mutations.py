@@ -10,7 +10,7 @@ from mutants import EQUIVALENT, digest, survivors_of
 from mutations import mutants_of
 from toolcharter.policy.capability import CapabilityLimit, compile_limit
 from toolcharter.profile.settings import Capabilities
-from trials import Reached, modules, put_in_place, reaching_tests, statement_lines
+from trials import ReachedLines, install_mutant, modules, reaching_tests, statement_lines
 
 
 def changes(folder: Path, text: str) -> list[str]:
@@ -113,9 +113,9 @@ def test_only_the_tests_that_reach_the_change_are_tried() -> None:
         one for one in mutants_of(modules()["names"]) if statement_lines(modules()["names"].read_text(), one.line)
     )
     seen = [
-        Reached("tests/core/policy/test_names.py::test_a", 0.1, frozenset({("names", first.line)})),
-        Reached("tests/core/policy/test_evaluate.py::test_b", 0.2, frozenset({("names", first.line)})),
-        Reached("tests/core/policy/test_names.py::test_c", 0.3, frozenset({("evaluate", first.line)})),
+        ReachedLines("tests/core/policy/test_names.py::test_a", 0.1, frozenset({("names", first.line)})),
+        ReachedLines("tests/core/policy/test_evaluate.py::test_b", 0.2, frozenset({("names", first.line)})),
+        ReachedLines("tests/core/policy/test_names.py::test_c", 0.3, frozenset({("evaluate", first.line)})),
     ]
 
     assert reaching_tests(first, seen) == [seen[0].test, seen[1].test]
@@ -131,20 +131,20 @@ def test_a_change_of_a_function_is_put_in_its_place() -> None:
     limit: Any = compile_limit("profile", Capabilities())
 
     try:
-        done = put_in_place(change, functions)
+        done = install_mutant(change, functions)
         answers = [limit.refused(None), limit.is_exceeded_by("high"), compile_limit("profile", Capabilities())]
     finally:
         for one, code in zip(functions, before, strict=True):
             one.__code__ = code
 
     assert (done, answers, limit.refused(None)) == (True, [None, False, limit], [])
-    assert not put_in_place(change._replace(line=1), functions)
+    assert not install_mutant(change._replace(line=1), functions)
 
 
 def test_each_module_has_tests_for_what_runs_at_import_time(project_root: Path) -> None:
     """By the name of its file, or of the module that it is tested with."""
     files = list((project_root / "tests/core/policy").rglob("test_*.py"))
-    seen = [Reached(f"{file.relative_to(project_root)}::test", 0.1, frozenset()) for file in files]
+    seen = [ReachedLines(f"{file.relative_to(project_root)}::test", 0.1, frozenset()) for file in files]
     at_import = [next(mutants_of(file, name))._replace(line=1) for name, file in modules().items()]
 
     assert [one.module for one in at_import if not reaching_tests(one, seen)] == []

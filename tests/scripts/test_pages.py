@@ -3,7 +3,7 @@
 import pytest
 from tests.rows import each_row
 
-from pages import Block, anchors, blocks, links, quoted, regenerated, rows
+from pages import Block, anchors, blocks, links, quoted, regenerate, rows
 
 PAGE = """\
 # A page
@@ -76,7 +76,7 @@ def test_generated_parts_are_replaced_and_the_rest_is_kept() -> None:
     """Only what stands between the markers changes; making it twice changes nothing more."""
     page = "before\n<!-- table: one -->\nold\n<!-- end -->\nafter\n"
 
-    once = regenerated(page, str.upper)
+    once = regenerate(page, str.upper)
 
     assert once == "before\n<!-- table: one -->\nONE\n<!-- end -->\nafter\n"
-    assert regenerated(once, str.upper) == once
+    assert regenerate(once, str.upper) == once
