@@ -170,7 +170,7 @@ def test_threads_leave_a_session_whole(make_memory, make_call) -> None:
     second = memory.entered("0", asked[1], has_effects=False)
 
     sessions = memory._sessions._sessions.values()
-    running = [len(session.flights) for session in sessions]
+    running = [len(session.running) for session in sessions]
     assert (first in {None, second}, second and second.reason, sorted(running)) == (True, "repeated_call", [0, 1])
 
 
