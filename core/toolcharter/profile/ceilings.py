@@ -39,11 +39,15 @@ def read_ceilings(workspace: Path | None, environ: Mapping[str, str]) -> tuple[t
         there are faults, nothing must be built: the ceilings lack the parts at fault.
     """
     faults: list[Fault] = []
-    found = (_of_administrator(environ, faults), _of_workspace(workspace, faults), _of_environment(environ, faults))
+    found = (
+        _read_admin_ceiling(environ, faults),
+        _read_workspace_ceiling(workspace, faults),
+        _read_environment_ceiling(environ, faults),
+    )
     return tuple(ceiling for ceiling in found if ceiling is not None), faults
 
 
-def _of_administrator(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:
+def _read_admin_ceiling(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:
     file = environ.get(ADMIN_POLICY)
     if file is None:
         return None
@@ -52,12 +56,14 @@ def _of_administrator(environ: Mapping[str, str], faults: list[Fault]) -> Ceilin
         faults.append(Fault(ADMIN_POLICY, "", what, "Give the absolute path of a YAML file, or unset the variable."))
         return None
     found: list[Fault] = []
-    ceiling = _read(file, CeilingFile, found, "Give the path of a file that can be read, or unset the variable.")
+    ceiling = _read_ceiling_file(
+        file, CeilingFile, found, "Give the path of a file that can be read, or unset the variable."
+    )
     faults.extend(replace(fault, fix=f"{fault.fix} {ADMIN_POLICY} names this file.".lstrip()) for fault in found)
     return ceiling
 
 
-def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None:
+def _read_workspace_ceiling(workspace: Path | None, faults: list[Fault]) -> Ceiling | None:
     if workspace is None:
         return None
     file = workspace / WORKSPACE_POLICY
@@ -72,7 +78,7 @@ def _of_workspace(workspace: Path | None, faults: list[Fault]) -> Ceiling | None
         # Faults in it would quote lines of a file outside of the workspace.
         faults.append(Fault(str(file), "", "it leads out of the workspace.", _WORKSPACE_FIX))
         return None
-    return _read(str(file), WorkspaceFile, faults, _WORKSPACE_FIX)
+    return _read_ceiling_file(str(file), WorkspaceFile, faults, _WORKSPACE_FIX)
 
 
 def _is_absent(path: Path) -> bool:
@@ -85,7 +91,9 @@ def _is_absent(path: Path) -> bool:
     return False
 
 
-def _read(file: str, kind: type[CeilingFile | WorkspaceFile], faults: list[Fault], fix: str) -> Ceiling | None:
+def _read_ceiling_file(
+    file: str, kind: type[CeilingFile | WorkspaceFile], faults: list[Fault], fix: str
+) -> Ceiling | None:
     try:
         content = read_bytes(file)
     except Unusable as problem:
@@ -97,7 +105,7 @@ def _read(file: str, kind: type[CeilingFile | WorkspaceFile], faults: list[Fault
     return None if read is None else read.tightening.to_ceiling(file, read.notify)
 
 
-def _of_environment(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:
+def _read_environment_ceiling(environ: Mapping[str, str], faults: list[Fault]) -> Ceiling | None:
     text = environ.get(ALLOWED_PERMS, "").strip()
     if not text:
         return None

@@ -81,8 +81,8 @@ class Composer:
         above = [] if parents is None else [self._parent(entry, i, file) for i, entry in enumerate(items(parents.node))]
         tree = Node({}, own.place)
         for parent in above:
-            tree = merged(tree, parent) if parent is not None else tree
-        return merged(tree, own)
+            tree = merge_trees(tree, parent) if parent is not None else tree
+        return merge_trees(tree, own)
 
     def _parent(self, entry: Node, index: int, file: str) -> Node | None:
         try:
@@ -98,23 +98,23 @@ class Composer:
         return Unusable(f"extends itself: {' -> '.join(chain)}.", "Remove one of these links.")
 
 
-def merged(parent: Node, child: Node) -> Node:
+def merge_trees(parent: Node, child: Node) -> Node:
     """Merge a child's tree into a parent's, by the rules of docs/profiles.md, "`extends`"."""
     result = {key: entry for key, entry in entries(parent).items() if key != "extends"}
     for key, entry in entries(child).items():
         above = result.get(key)
-        result[key] = entry if above is None else Entry(entry.place, _put_together(key, above.node, entry.node))
+        result[key] = entry if above is None else Entry(entry.place, _merge_entry(key, above.node, entry.node))
     return Node(result, child.place)
 
 
-def _put_together(key: str, parent: Node, child: Node) -> Node:
+def _merge_entry(key: str, parent: Node, child: Node) -> Node:
     if key in _APPENDED:
-        return _appended(parent, child)
+        return _append_child(parent, child)
     levels, same = _LEVELS.get(key, (0, str))
-    return _over(parent, child, levels, same, _appended if key in _JOINED else _instead)
+    return _merge_levels(parent, child, levels, same, _append_child if key in _JOINED else _replace_parent)
 
 
-def _appended(parent: Node, child: Node) -> Node:
+def _append_child(parent: Node, child: Node) -> Node:
     if not (isinstance(parent.value, list) and isinstance(child.value, list)):
         return child
     # A parent reached by two paths contributes its entries once.
@@ -122,11 +122,11 @@ def _appended(parent: Node, child: Node) -> Node:
     return Node([*items(parent), *(item for item in items(child) if item.place not in own)], child.place)
 
 
-def _instead(_: Node, child: Node) -> Node:
+def _replace_parent(_: Node, child: Node) -> Node:
     return child
 
 
-def _over(
+def _merge_levels(
     parent: Node, child: Node, levels: int, same: Callable[[str], str], last: Callable[[Node, Node], Node]
 ) -> Node:
     if levels == 0 or not (isinstance(parent.value, dict) and isinstance(child.value, dict)):
@@ -137,6 +137,6 @@ def _over(
         above = result.pop(spelt.get(same(name), name), None)
         # Names of agents are case-sensitive; names of tools and what lies below them are not.
         below = str if name == "agents" else same
-        node = entry.node if above is None else _over(above.node, entry.node, levels - 1, below, last)
+        node = entry.node if above is None else _merge_levels(above.node, entry.node, levels - 1, below, last)
         result[name] = Entry(entry.place, node)
     return Node(result, child.place)

@@ -134,7 +134,7 @@ def compile_condition(schema: Any) -> Callable[[Any], bool]:
             pattern_options=jsonschema_rs.RegexOptions(size_limit=MAX_PATTERN_BYTES),
         )
     except jsonschema_rs.ValidationError as error:
-        raise _explained(error) from error
+        raise _explain_error(error) from error
     test: Callable[[Any], bool] = validator.is_valid
     return test
 
@@ -187,7 +187,7 @@ class _Inspection:
         return self._definitions[found[1]]
 
 
-def _explained(error: Any) -> ConditionError:
+def _explain_error(error: Any) -> ConditionError:
     if error.message.endswith('is not a "regex"'):
         what = f"the pattern {error.instance!r} is invalid, is too large, or cannot be matched in linear time"
         return ConditionError(what, "Patterns have no look-around and no back-references.")

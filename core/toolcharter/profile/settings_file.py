@@ -71,7 +71,7 @@ def read_settings(
         raise ConfigurationError([Fault(name, "", f"the file has more than {MAX_BYTES} bytes.", "Shorten it.")])
     text, body = decoded(content, name, faults), ""
     if front_matter and text is not None:
-        text, body = _parted(text, name)
+        text, body = _split_front_matter(text, name)
     root = None if text is None else parse(text, name, faults, least=least)
     if root is not None:
         places, refused = Places(root), {fault.place for fault in faults}
@@ -104,7 +104,7 @@ def _sound_part(root: Node, model: type[P]) -> tuple[P, Node, frozenset[KeyPath]
         root = without(root, gone) if () not in gone else root._replace(value={})
 
 
-def _parted(text: str, name: str) -> tuple[str, str]:
+def _split_front_matter(text: str, name: str) -> tuple[str, str]:
     """Split *text* into the front matter, with each line at its line number in the file, and the text below it."""
     found = _FRONT_MATTER.match(text)
     if found is None:
