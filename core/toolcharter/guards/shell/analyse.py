@@ -14,17 +14,17 @@ from toolcharter._lazy import lazy
 from toolcharter.api.command import AnalysedCommand, ListedNames, PathAccess, Requirement, Starter
 from toolcharter.guards.shell.deny_forms import bare, deny_forms
 from toolcharter.guards.shell.floor import check_script as check_floor
-from toolcharter.guards.shell.nested_commands import moved_to, name_of, runs_bash, seen_from, started_by, text_read_by
+from toolcharter.guards.shell.nested_commands import nest, program_name, rebase, runs_bash, start_inner, stdin_text
 from toolcharter.guards.shell.nodes import Command, Inner, NotUnderstood, Reading, Script, Word
-from toolcharter.guards.shell.parse.cwd import moves
-from toolcharter.guards.shell.parse.script import of_vector, parse
+from toolcharter.guards.shell.parse.cwd import may_change_folder
+from toolcharter.guards.shell.parse.script import command_of_argv, parse
 from toolcharter.guards.shell.programs.requirements import read_command
 from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import eval_outputs, inputs, stored_text
     from toolcharter.guards.shell import links as links_of_lines
-    from toolcharter.guards.shell.inputs import Fed
+    from toolcharter.guards.shell.inputs import XargsInput
     from toolcharter.guards.shell.programs.tables import Tables
 else:
     eval_outputs = lazy("toolcharter.guards.shell.eval_outputs")
@@ -39,10 +39,10 @@ MAX_DEPTH = 8
 _TOP = (".",)
 _LINKERS = frozenset({"ln", "link", "cp", "mv", "rsync", "tar", "gtar", "bsdtar", "unzip", "cpio"})
 _GIT_LINKERS = frozenset({"mv", "clone"})
-_EVERYWHERE = maxsize
+_END_OF_SOURCE = maxsize
 """A position behind the end of any source."""
 _TESTS = frozenset({"[[", "["})
-_LATER = "trap"
+_TRAP = "trap"
 """Its text runs later, in the folder that the shell is in by then."""
 
 
@@ -72,19 +72,19 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
         NotUnderstood: A command does not parse, or the call exceeds a limit.
     """
     commands = tuple(commands)
-    analyser = _analysed(commands, workspace, tables, resolves=True)
+    analyser = _run_analysis(commands, workspace, tables, resolves=True)
     if (analyser.fed or analyser.listings is not None) and not (
-        _is_still(commands, analyser) and (analyser.listings is None or _stays(analyser))
+        _keeps_names(commands, analyser) and (analyser.listings is None or _stays_in_folder(analyser))
     ):
-        analyser = _analysed(commands, workspace, tables, resolves=False)
+        analyser = _run_analysis(commands, workspace, tables, resolves=False)
     if analyser.leaves:
-        analyser = _entered(commands, analyser, workspace, tables) or analyser
-    programs = {name_of(command) for command in analyser.commands}
+        analyser = _analyse_with_cd(commands, analyser, workspace, tables) or analyser
+    programs = {program_name(command) for command in analyser.commands}
     if analyser.functions and not programs.isdisjoint(analyser.functions):
         analyser.unsupported = analyser.unsupported or "A function runs under the name of a program."
     if analyser.keeps or len(analyser.commands) > 1 or analyser.reaches:
         analyser.add_needs(programs)
-    judged = tuple(map(_judged, analyser.commands, analyser.readings))
+    judged = tuple(map(_result_of, analyser.commands, analyser.readings))
     if analyser.started_by:
         judged = tuple(
             one._replace(starters=_starters(at, judged, analyser)) if at in analyser.started_by else one
@@ -102,18 +102,18 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     return Analysis(judged, why, analyser.unresolved_program, analyser.unsupported, tuple(analyser.reaches))
 
 
-def _analysed(
+def _run_analysis(
     commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool, enters: int = 0
 ) -> "_Analyser":
     analyser = _Analyser(workspace, tables, resolves=resolves)
     for command in commands:
-        analyser.at(_script(command, workspace, enters=enters, settles=True, lists=resolves))
+        analyser.analyse(_parse(command, workspace, enters=enters, settles=True, lists=resolves))
     if analyser.listings:
         analyser.demand(0, (), analyser.listings)
     return analyser
 
 
-def _entered(
+def _analyse_with_cd(
     commands: tuple[object, ...], analyser: "_Analyser", workspace: str, tables: "Tables | None"
 ) -> "_Analyser | None":
     """Analyse again as if each `cd` succeeds, which the gate checks on disk; None if a command before may change folders."""
@@ -123,15 +123,15 @@ def _entered(
         or analyser.listings is not None
     ):
         return None
-    until = _EVERYWHERE
-    entered = _analysed(commands, workspace, tables, resolves=False, enters=until)
-    if not _is_still(commands, entered):
+    until = _END_OF_SOURCE
+    entered = _run_analysis(commands, workspace, tables, resolves=False, enters=until)
+    if not _keeps_names(commands, entered):
         until = 0 if entered.functions or entered.written or len(commands) > 1 else _first_change(entered)
-        entered = _analysed(commands, workspace, tables, resolves=False, enters=until) if until else entered
+        entered = _run_analysis(commands, workspace, tables, resolves=False, enters=until) if until else entered
     if not until:
         return None
     for at, command in enumerate(entered.commands):
-        if name_of(command) == "cd" and len(command.words) > 1 and command.at < until:
+        if program_name(command) == "cd" and len(command.words) > 1 and command.at < until:
             folder = ListedNames(command.words[1].text or "", command.folders, "folder")
             reading = entered.readings[at]
             entered.readings[at] = reading._replace(demand=reading.demand._replace(listings=(folder,)))
@@ -144,12 +144,12 @@ def _first_change(analyser: "_Analyser") -> int:
         command.at
         for command, reading in zip(analyser.commands, analyser.readings, strict=True)
         if not (
-            inputs.change_no_names([command]) and inputs.ASKING.issuperset(one.form for one in reading.demand.needs)
+            inputs.keep_file_names([command]) and inputs.RULE_ONLY.issuperset(one.form for one in reading.demand.needs)
         )
     )
 
 
-def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
+def _keeps_names(commands: Iterable[object], analyser: "_Analyser") -> bool:
     """Whether no command changes the files that are to be listed, or prints more than their names."""
     if analyser.functions or any(isinstance(one, str) and "|&" in one for one in commands):
         return False
@@ -159,10 +159,10 @@ def _is_still(commands: Iterable[object], analyser: "_Analyser") -> bool:
         for need in reading.demand.needs
         if not inputs.is_linter_of(command, need.form)
     )
-    return inputs.ASKING.issuperset(needs) and inputs.change_no_names(analyser.commands)
+    return inputs.RULE_ONLY.issuperset(needs) and inputs.keep_file_names(analyser.commands)
 
 
-def _stays(analyser: "_Analyser") -> bool:
+def _stays_in_folder(analyser: "_Analyser") -> bool:
     """Whether all commands run in the folder in which the names for loops are listed, and the line is fully understood."""
     if analyser.unsupported or analyser.unresolved_program:
         return False
@@ -170,7 +170,7 @@ def _stays(analyser: "_Analyser") -> bool:
     return len(places) == 1 and all(not one.folders or one.folders in places for one in analyser.readings)
 
 
-def _script(
+def _parse(
     command: object,
     workspace: str,
     *,
@@ -182,7 +182,7 @@ def _script(
     if isinstance(command, str):
         return parse(command, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
     if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
-        return Script((of_vector(command),))
+        return Script((command_of_argv(command),))
     raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")
 
 
@@ -200,7 +200,7 @@ class _Analyser:
         self.reaches: list[PathAccess] = []
         self.unsupported: str | None = None
         self.unresolved_program: str | None = None
-        self.fed: dict[int, Fed] = {}
+        self.fed: dict[int, XargsInput] = {}
         """By the position of a command that xargs starts: the words that it gets from xargs' input, where they are known."""
         self.listings: tuple[ListedNames, ...] | None = None
         """What the gate has to check of the names that loops run over; None if no loop runs over names on disk."""
@@ -219,7 +219,7 @@ class _Analyser:
         self._workspace = workspace
         self._read = partial(read_command, workspace=workspace, tables=CORE_TABLES if tables is None else tables)
 
-    def at(self, script: Script) -> None:
+    def analyse(self, script: Script) -> None:
         """Analyse *script* and every command that it starts."""
         done = len(self.commands)
         self._add(script, 0)
@@ -237,22 +237,22 @@ class _Analyser:
             if reading.inner or reading.scripts or reading.runs_input:
                 if depth > MAX_DEPTH:
                     raise NotUnderstood(f"Commands start commands more than {MAX_DEPTH} deep.")
-                self._follow(done, reading, depth)
+                self._add_started(done, reading, depth)
             done += 1
 
     def add_needs(self, programs: Collection[str]) -> None:
         """Add requirements that follow from several commands together; *programs* are all their names."""
         if self.keeps:
             for at in range(len(self.readings)):
-                self.demand(at, stored_text.needs_of(at, self.commands, self.readings))
+                self.demand(at, stored_text.requirements_of(at, self.commands, self.readings))
         if "set" in programs:
             for at in range(len(self.readings)):
-                self.demand(at, stored_text.traced_by(at, self.commands))
+                self.demand(at, stored_text.trace_requirements(at, self.commands))
         if self._may_link(programs):
             links = links_of_lines.Links(self.commands, self.readings, self._workspace)
-            for at, needs, listings in links.additions():
+            for at, needs, listings in links.extra_requirements():
                 self.demand(at, needs, listings)
-            if links.are_passed(self.reaches):
+            if links.are_crossed_by(self.reaches):
                 self.unsupported = self.unsupported or "The shell itself looks behind a link that the line makes."
 
     def _may_link(self, programs: Collection[str]) -> bool:
@@ -272,32 +272,32 @@ class _Analyser:
     def _resolved(self, at: int, reading: Reading) -> Reading:
         """The reading of a command that xargs starts, with the words that xargs adds to it."""
         words, listings = self.fed[at]
-        return inputs.resolved(reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings)
+        return inputs.merged(reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings)
 
-    def _follow(self, at: int, reading: Reading, depth: int) -> None:
+    def _add_started(self, at: int, reading: Reading, depth: int) -> None:
         command = self.commands[at]
         for inner in reading.inner:
-            if self._resolves and name_of(command) == "xargs":
-                self._feed(at, inner)
+            if self._resolves and program_name(command) == "xargs":
+                self._record_input(at, inner)
             if inner.is_asked_for:
                 self._asked_for.add(len(self.commands))
             if inner.words[:1] and inner.words[0].text == "[[" and self.unresolved_program is None:
                 self.unresolved_program = "'[[' is a word of bash: who starts it starts a program of this name."
             self.started_by[len(self.commands)] = self._read_from[len(self.commands)] = at
-            self._append(started_by(command, inner), depth)
-        if (scripts := reading.scripts) and name_of(command) == "eval":
-            scripts = eval_outputs.scripts_of(command, reading, self.commands, self.functions)
+            self._append(start_inner(command, inner), depth)
+        if (scripts := reading.scripts) and program_name(command) == "eval":
+            scripts = eval_outputs.eval_scripts(command, reading, self.commands, self.functions)
         for source in scripts:
             start = len(self.commands)
             self._add_source(command, source.text, depth, f"{source.form} is shell source that cannot be determined.")
             if len(self.commands) == start + 1:
                 self._read_from[start] = at
         if reading.runs_input:
-            why = f"{name_of(command)!r} runs what it reads, and that cannot be determined."
-            self._add_source(command, text_read_by(self.commands, at, self._read_from), depth, why)
+            why = f"{program_name(command)!r} runs what it reads, and that cannot be determined."
+            self._add_source(command, stdin_text(self.commands, at, self._read_from), depth, why)
 
-    def _feed(self, at: int, inner: Inner) -> None:
-        found = inputs.fed(self.commands, at, inner)
+    def _record_input(self, at: int, inner: Inner) -> None:
+        found = inputs.xargs_input(self.commands, at, inner)
         if found is not None:
             self.fed[len(self.commands)] = found
 
@@ -306,16 +306,16 @@ class _Analyser:
             self.unresolved_program = self.unresolved_program or why_not
             return
         folders = starter.folders
-        if name_of(starter) == _LATER:
+        if program_name(starter) == _TRAP:
             if source == "-":
                 return  # `trap -` resets the traps.
-            if any(moves(one.words) for one in self.commands):
+            if any(may_change_folder(one.words) for one in self.commands):
                 folders = ()
         # Only at the top of the workspace can an absolute `cd` be made relative to the workspace. Elsewhere it stays unknown.
         workspace = self._workspace if folders == _TOP else ""
-        script = _script(source, workspace, is_posix=not runs_bash(starter))
-        commands = tuple(moved_to(starter, folders, one) for one in script.commands)
-        reaches = tuple(one._replace(folders=seen_from(folders, one.folders)) for one in script.reaches)
+        script = _parse(source, workspace, is_posix=not runs_bash(starter))
+        commands = tuple(nest(starter, folders, one) for one in script.commands)
+        reaches = tuple(one._replace(folders=rebase(folders, one.folders)) for one in script.reaches)
         self._add(script._replace(commands=commands, reaches=reaches), depth, starter.stdin_from)
 
     def _add(self, script: Script, depth: int, outer: tuple[int, ...] = ()) -> None:
@@ -352,16 +352,16 @@ def _without_needs(reading: Reading) -> Reading:
     return reading._replace(demand=reading.demand._replace(needs=()), is_transparent=True)
 
 
-def _judged(command: Command, reading: Reading) -> AnalysedCommand:
+def _result_of(command: Command, reading: Reading) -> AnalysedCommand:
     demand, words = reading.demand, command.words
     text = words[0].text or "" if words else ""
-    needs = demand.needs if "/" not in text else (_path_need(words[0]), *demand.needs)
+    needs = demand.needs if "/" not in text else (_path_requirement(words[0]), *demand.needs)
     has_more = command.assignments or command.redirections or text in _TESTS
     return AnalysedCommand(
         command.form,
-        _as_often(needs, command) if needs else (),
+        _with_counts(needs, command) if needs else (),
         demand.reaches,
-        text or name_of(command),
+        text or program_name(command),
         reading.folders or command.folders,
         demand.is_known,
         bare(command, demand.needs) if has_more else None,
@@ -384,16 +384,16 @@ def _starters(at: int, judged: Sequence[AnalysedCommand], analyser: _Analyser) -
             needs = (Requirement(program.form, f"{program.form} is the program that is started"), *needs)
         at = analyser.started_by[at]
         needs = (*judged[at].needs, *needs)
-        found.append(Starter(judged[at].form, _as_often(needs, analyser.commands[at]), judged[at].bare))
+        found.append(Starter(judged[at].form, _with_counts(needs, analyser.commands[at]), judged[at].bare))
     return tuple(found)
 
 
-def _as_often(needs: tuple[Requirement, ...], command: Command) -> tuple[Requirement, ...]:
+def _with_counts(needs: tuple[Requirement, ...], command: Command) -> tuple[Requirement, ...]:
     """The requirements *needs*, each with the number of times that its word occurs in *command*."""
     times = Counter(word.form for word in command.words)
     return tuple(need._replace(times=max(1, times[need.form])) for need in needs)
 
 
-def _path_need(program: Word) -> Requirement:
+def _path_requirement(program: Word) -> Requirement:
     """The requirement that a rule contains the path, since a path may name any program."""
     return Requirement(program.form, f"{program.form} is a path, which a rule has to write out")

@@ -53,17 +53,17 @@ _QUOTES_DIFFER: Final = re.compile(r"`|\$[('\"]|<<|(?<![^ \t\n;|&()])#")
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 
 
-def any_of(name: str) -> str:
+def element_variable(name: str) -> str:
     """The name, among those of variables, for the value of any element of the array *name*."""
     return f"{name}[*]"
 
 
-def keys_of(name: str) -> str:
+def key_variable(name: str) -> str:
     """The name, among those of variables, for any key of the associative array *name*."""
     return f"{name}[!]"
 
 
-class Setting(NamedTuple):
+class ArrayAssignment(NamedTuple):
     """One assignment to an array or to an element."""
 
     words: tuple[Word, ...]
@@ -86,7 +86,7 @@ class Arrays:
         self._texts: dict[str, dict[str, str]] = {}
         self._versions: dict[str, int] = {}
         self._kinds: dict[str, bool] = {}
-        self.pending: dict[str, Setting | None] = {}
+        self.pending: dict[str, ArrayAssignment | None] = {}
         """Assignments by their form, until their command is parsed and it is known when they run; None for a form that
         occurs twice."""
         self.keys: list[Word | None] = []
@@ -103,7 +103,7 @@ class Arrays:
         # The environment never sets a variable whose name only the line uses.
         return self._keep(name, {}, known) if name not in self._texts and self._is_apart(name) else known
 
-    def learn(self, name: str, setting: Setting, known: frozenset[str]) -> frozenset[str]:
+    def learn(self, name: str, setting: ArrayAssignment, known: frozenset[str]) -> frozenset[str]:
         """Record *setting* of the array *name*, which runs once and now; return *known*, with the array if it is known."""
         is_more = setting.adds or setting.is_element
         held = self._held(name, known) if is_more else {}
@@ -131,7 +131,7 @@ class Arrays:
         return self._kinds[name]
 
     @staticmethod
-    def _set(held: Mapping[str, str], setting: Setting, *, is_associative: bool) -> dict[str, str] | None:
+    def _set(held: Mapping[str, str], setting: ArrayAssignment, *, is_associative: bool) -> dict[str, str] | None:
         """The elements of an array after *setting*, if it had the elements *held* before; None if they are not known."""
         texts = dict(held)
         place = max(map(int, texts), default=-1) + 1 if not is_associative else 0
@@ -165,7 +165,7 @@ class Arrays:
         rest = re.sub(_DECLARED.replace("%s", name), lambda found: "\0" * len(found.group()), rest)
         rest = re.sub(_FILLED.replace("%s", name), lambda found: "\0" * len(found.group()), rest)
         rest = _FLAG.sub(lambda found: "\0" * len(found.group()), rest)
-        return without_prose(rest, name)
+        return mask_prose(rest, name)
 
     def _ends(self, name: str) -> list[int]:
         return [found.end() for found in re.finditer(_SET.replace("%s", name), self._without_uses(name))]
@@ -231,7 +231,7 @@ class Arrays:
         return self._texts[name][key]
 
 
-def without_prose(source: str, name: str) -> str:
+def mask_prose(source: str, name: str) -> str:
     """Replace each quoted text that holds a blank and *name* as a word by NULs: a text with a blank cannot name a variable.
 
     A text stays in which a subscript or a value follows the name, as in `unset 'a[0 ]'`. The whole source stays if it has

@@ -58,11 +58,11 @@ HARMLESS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
 """Variables that no rule has to mention, each with the values for which that holds."""
 
 # Names that only the line uses: they mean nothing to a shell, and no program reads them from its environment.
-_OWN: Final = re.compile(r"[a-z][a-z0-9_]*")
-_TAKEN: Final = re.compile(
+_LINE_VARIABLE: Final = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED: Final = re.compile(
     r"(?:npm|pnpm|yarn|rvm|bash|ld|git)_.*|.*_proxy|histchars|auto_resume|ifs|(?:cd|f|mail|man|module_)?path"
 )
-_OWN_CAPITALS: Final = frozenset(
+_LINE_CAPITALS: Final = frozenset(
     """A AFTER APP B BASE BASE_DIR BEFORE BRANCH C CHANGED COMMIT CONTAINER COUNT CURRENT DEST DIR DIRS DST DURATION ELAPSED END
     ERRORS EXIT_CODE F FAIL FAILED FILE FILES FOUND HASH I IMAGE KEY LAST LATEST LINE LIMIT LOG_FILE LOGFILE MAX MIN MODIFIED MODULE MODULES
     MSG N NAME NAMES NEW NEXT NOW NUM OLD OUT OUT_DIR OUTPUT PASS PASSED PATTERN PERCENT PID PKG PKGS POD PR PREV PROJECT_DIR RC REPO
@@ -71,23 +71,23 @@ _OWN_CAPITALS: Final = frozenset(
 )
 
 
-def is_own(name: str) -> bool:
+def is_line_variable(name: str) -> bool:
     """Whether *name* is a variable that only the line which sets it uses."""
-    if name in _OWN_CAPITALS:
+    if name in _LINE_CAPITALS:
         return True
-    return _OWN.fullmatch(name) is not None and _TAKEN.fullmatch(name) is None
+    return _LINE_VARIABLE.fullmatch(name) is not None and _RESERVED.fullmatch(name) is None
 
 
 def exports_harmless(words: Sequence[Word]) -> bool:
     """Whether *words* are `export` with assignments that no rule would have to mention before a command, either."""
     given = [(word.text or "").partition("=") for word in words[1:]]
     return bool(given) and all(
-        equals and objection(Assignment(name, Word(value, value, prefix=value), f"{name}={value}")) is None
+        equals and assignment_violation(Assignment(name, Word(value, value, prefix=value), f"{name}={value}")) is None
         for name, equals, value in given
     )
 
 
-def objection(assignment: Assignment) -> str | None:
+def assignment_violation(assignment: Assignment) -> str | None:
     """Why a rule has to mention *assignment*, which precedes a command; None if it is harmless."""
     harmless = HARMLESS.get(assignment.name)
     value = assignment.value.text

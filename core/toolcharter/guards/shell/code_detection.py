@@ -10,7 +10,7 @@ from toolcharter.guards.shell.floor.context import Call, Context
 from toolcharter.guards.shell.floor.data_sources import SHELLS, code_argument, reads_code, without_version
 from toolcharter.guards.shell.floor.embedded_commands import COMMAND_OPTIONS, option_values
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script
-from toolcharter.guards.shell.parse.script import of_vector, parse
+from toolcharter.guards.shell.parse.script import command_of_argv, parse
 from toolcharter.guards.shell.programs.launchers import source_words
 
 _MARK: Final = "toolcharterprobe"
@@ -65,7 +65,7 @@ def code_arguments(invocation: Callable[[Mapping[str, Any]], Any], schema: Mappi
 def with_input(argv: Sequence[str], text: str) -> str | tuple[str, ...]:
     """*argv* in the form that rules match: as a shell line with *text* as its input if the program reads its input as code."""
     try:
-        is_code = bool(text) and _reads_code(of_vector(tuple(argv)))
+        is_code = bool(text) and _reads_code(command_of_argv(tuple(argv)))
     except NotUnderstood:
         is_code = False
     return f"{join(argv)} <<<{quote(text)}" if is_code else tuple(argv)
@@ -80,7 +80,7 @@ def _is_code(invocation: Callable[[Mapping[str, Any]], Any], args: Mapping[str, 
     try:
         commands = invocation(args).commands
         return any(
-            _is_code_in_line(one) if isinstance(one, str) else any(map(_holds_mark, _codes(of_vector(one))))
+            _is_code_in_line(one) if isinstance(one, str) else any(map(_holds_mark, _codes(command_of_argv(one))))
             for one in commands
         )
     except (NotUnderstood, LookupError, TypeError, ValueError, AttributeError):

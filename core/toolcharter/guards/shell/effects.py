@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from toolcharter.guards.shell.nodes import CHECKED_NAME, Command, Word
-from toolcharter.guards.shell.parse.cwd import only_tells
+from toolcharter.guards.shell.parse.cwd import only_prints_message
 from toolcharter.guards.shell.parse.word_parts import SET_MARK
-from toolcharter.guards.shell.setters import set_by
+from toolcharter.guards.shell.setters import variables_set_by
 
 # They run text that may set any variable, or evaluate names that the line computes.
 _ALTERERS: Final = frozenset(
@@ -24,15 +24,15 @@ _EVALUATING: Final = frozenset({"-v", "-R"})
 _HARMLESS_SETTINGS: Final = re.compile(r"[-+][euvx]+o?|pipefail|errexit|nounset|verbose|xtrace|[-+]o")
 
 
-def names_what_it_sets(command: Command) -> bool:
+def sets_only_named_variables(command: Command) -> bool:
     """Whether the words of *command* contain the name of each variable that it sets."""
     if any("{" in one.descriptor for one in command.redirections):
         return False
-    if not command.words or set_by(command.words) is not None:
+    if not command.words or variables_set_by(command.words) is not None:
         return True
     name, words = command.words[0].text, command.words[1:]
-    if name in _HARMLESS_IF:
-        return _HARMLESS_IF[name](words)
+    if name in _ARGUMENT_CHECKS:
+        return _ARGUMENT_CHECKS[name](words)
     return name is not None and name not in _ALTERERS
 
 
@@ -44,38 +44,38 @@ def sets_options(words: Sequence[Word]) -> bool:
 def _tests_plainly(words: Sequence[Word]) -> bool:
     """Whether `test` with the arguments *words* evaluates no name."""
     return all(
-        (_stays_one(word) and word.text not in _EVALUATING)
+        (_stays_one_word(word) and word.text not in _EVALUATING)
         or (word.text == "-v" and [one.named_by for one in words[at + 1 : at + 2]] == [CHECKED_NAME])
         for at, word in enumerate(words)
     )
 
 
-def _names(words: Sequence[Word]) -> bool:
+def _are_plain_names(words: Sequence[Word]) -> bool:
     """Whether all arguments of `read` or a similar builtin are plain names."""
     return all(map(_is_plain_name, words))
 
 
-def _removes(words: Sequence[Word]) -> bool:
+def _unsets_plainly(words: Sequence[Word]) -> bool:
     """Whether all arguments of `unset` are plain names, or elements of arrays whose subscripts are not evaluated."""
     return all(_is_plain_name(word) or word.named_by == CHECKED_NAME for word in words)
 
 
-def _declares(words: Sequence[Word]) -> bool:
+def _declares_plainly(words: Sequence[Word]) -> bool:
     """Whether all arguments of `declare` or a similar builtin are plain names, without options that change their meaning."""
-    return _names(words) and not _has_options(words)
+    return _are_plain_names(words) and not _has_options(words)
 
 
-def _prints(words: Sequence[Word]) -> bool:
+def _only_prints(words: Sequence[Word]) -> bool:
     """Whether `printf` with these arguments only prints and sets no variable."""
     return not _has_options(words[:1]) or [word.text for word in words[:1]] == ["--"]
 
 
-def _looks_up(words: Sequence[Word]) -> bool:
+def _only_looks_up(words: Sequence[Word]) -> bool:
     """Whether `command` only looks up a name: `command -v NAME`."""
     return [word.text for word in words[:1]] in (["-v"], ["-V"]) and not words[2:]
 
 
-def _changes_globs(words: Sequence[Word]) -> bool:
+def _changes_only_globs(words: Sequence[Word]) -> bool:
     """Whether `shopt` changes only which names a glob matches."""
     return len(words) > 1 and words[0].text in {"-s", "-u"} and all(word.text in _GLOB_SETTINGS for word in words[1:])
 
@@ -84,10 +84,10 @@ def _runs_at_the_end(words: Sequence[Word]) -> bool:
     """Whether the source that `trap` gets runs only after all other commands, or only prints a message."""
     if not all(word.is_literal for word in words):
         return False
-    return [word.text for word in words[1:]] in (["EXIT"], ["0"]) or only_tells([word.text for word in words])
+    return [word.text for word in words[1:]] in (["EXIT"], ["0"]) or only_prints_message([word.text for word in words])
 
 
-def _waits(words: Sequence[Word]) -> bool:
+def _waits_plainly(words: Sequence[Word]) -> bool:
     """Whether `wait` gets no option that names a variable."""
     return not _has_options(words)
 
@@ -100,21 +100,21 @@ def _has_options(words: Sequence[Word]) -> bool:
     return any((word.text or "-").startswith("-") for word in words)
 
 
-def _stays_one(word: Word) -> bool:
+def _stays_one_word(word: Word) -> bool:
     """Whether *word* cannot become several words, such as an operator and its operand."""
     return not word.splits or (len(word.parts) == 1 and word.parts[0].name.startswith(SET_MARK))
 
 
-_HARMLESS_IF: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
-    "command": _looks_up,
-    "printf": _prints,
+_ARGUMENT_CHECKS: Final[dict[str | None, Callable[[Sequence[Word]], bool]]] = {
+    "command": _only_looks_up,
+    "printf": _only_prints,
     "set": sets_options,
-    "shopt": _changes_globs,
+    "shopt": _changes_only_globs,
     "trap": _runs_at_the_end,
-    "wait": _waits,
+    "wait": _waits_plainly,
     **dict.fromkeys(("test", "[", "[["), _tests_plainly),
-    "read": _names,
-    "unset": _removes,
-    **dict.fromkeys(("export", "readonly", "declare", "typeset", "local"), _declares),
+    "read": _are_plain_names,
+    "unset": _unsets_plainly,
+    **dict.fromkeys(("export", "readonly", "declare", "typeset", "local"), _declares_plainly),
 }
 """For each builtin, the check of its arguments that has to pass for it to set only the variables that they name."""

@@ -43,7 +43,7 @@ _PRINTERS: Final = re.compile(
 )
 
 
-def scripts_of(
+def eval_scripts(
     command: Command, reading: Reading, commands: Sequence[Command], functions: Sequence[str]
 ) -> tuple[Word, ...]:
     """The words of the `eval` *command* that are shell source, except for output that is meant for `eval`.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from toolcharter.api.command import ListedNames
 from toolcharter.guards.shell.effects import sets_options
-from toolcharter.guards.shell.listings import Output, chain_output
+from toolcharter.guards.shell.listings import Output, pipeline_output
 from toolcharter.guards.shell.nodes import Command, Inner, Reading, Requirements, Word
 
 _OPTION: Final = re.compile(r"-([0rt]*)([nPI]?)(.*)", re.DOTALL)
@@ -43,11 +43,11 @@ _READING: Final = {
 """For each program, subcommands that leave the names on disk alone, and tools of the project that do so when it starts them."""
 
 
-ASKING: Final = frozenset({"read", "mapfile", "readarray", "shopt"})
+RULE_ONLY: Final = frozenset({"read", "mapfile", "readarray", "shopt"})
 """Builtins that a rule has to mention, though they change nothing on disk."""
 
 
-class Fed(NamedTuple):
+class XargsInput(NamedTuple):
     """The words that xargs gives to a command that it starts."""
 
     words: tuple[tuple[Word, ...], ...]
@@ -68,7 +68,7 @@ class _Xargs(NamedTuple):
     """The words of the command that it starts."""
 
 
-def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
+def xargs_input(commands: Sequence[Command], at: int, inner: Inner) -> XargsInput | None:
     """Determine all words of *inner*, which the command at position *at* starts; None if they are not known."""
     starter = commands[at]
     if starter.program is None or starter.program.text != "xargs":
@@ -76,14 +76,14 @@ def fed(commands: Sequence[Command], at: int, inner: Inner) -> Fed | None:
     # In a loop, xargs would continue where its last run stopped, perhaps in the middle of a name.
     if "loop" in starter.within or starter.assignments or any(one.form != _QUIET for one in starter.redirections):
         return None
-    chain = chain_of(commands, at)
-    xargs, printed = _xargs(starter.words[1:]), chain_output(chain) if chain else None
+    chain = pipeline_before(commands, at)
+    xargs, printed = _xargs(starter.words[1:]), pipeline_output(chain) if chain else None
     if xargs is None or printed is None or printed.is_null != ("0" in xargs.letters):
         return None
-    return _fed(xargs, printed, inner)
+    return _xargs_input(xargs, printed, inner)
 
 
-def chain_of(commands: Sequence[Command], at: int, within: tuple[str, ...] | None = None) -> Sequence[Command]:
+def pipeline_before(commands: Sequence[Command], at: int, within: tuple[str, ...] | None = None) -> Sequence[Command]:
     """The commands before the one at position *at* in its pipeline, if all of these are simple commands.
 
     Each of them is the only reader of the output of the one before it.
@@ -135,17 +135,17 @@ def _checked(letters: str, values: dict[str, str], rest: Sequence[Word]) -> _Xar
     return _Xargs(letters, None if most is None else int(most), values.get("I"), rest)
 
 
-def _fed(xargs: _Xargs, printed: Output, inner: Inner) -> Fed | None:
+def _xargs_input(xargs: _Xargs, printed: Output, inner: Inner) -> XargsInput | None:
     if xargs.placeholder is None:
         inputs = _appended(xargs, printed)
-        return Fed(tuple((*inner.words[:-1], *words) for words in inputs), printed.listings)
+        return XargsInput(tuple((*inner.words[:-1], *words) for words in inputs), printed.listings)
     if len(xargs.rest) != len(inner.words):
         return None
     holding = [place for place, word in enumerate(xargs.rest) if xargs.placeholder in (word.text or word.form)]
     if any(xargs.rest[place].text != xargs.placeholder for place in holding) or 0 in holding:
         return None
-    filled = tuple(_filled(inner.words, holding, word) for word in _single(printed))
-    return Fed(filled, printed.listings)
+    filled = tuple(_replace_placeholder(inner.words, holding, word) for word in _single(printed))
+    return XargsInput(filled, printed.listings)
 
 
 def _appended(xargs: _Xargs, printed: Output) -> list[tuple[Word, ...]]:
@@ -166,11 +166,11 @@ def _single(printed: Output) -> Iterable[Word]:
     return [word._replace(splits=False) for word in printed.words]
 
 
-def _filled(words: Sequence[Word], holding: Sequence[int], word: Word) -> tuple[Word, ...]:
+def _replace_placeholder(words: Sequence[Word], holding: Sequence[int], word: Word) -> tuple[Word, ...]:
     return tuple(word._replace(form=one.form) if place in holding else one for place, one in enumerate(words))
 
 
-def resolved(reading: Reading, readings: Sequence[Reading], listings: tuple[ListedNames, ...]) -> Reading:
+def merged(reading: Reading, readings: Sequence[Reading], listings: tuple[ListedNames, ...]) -> Reading:
     """Merge the *readings* of a command that runs in several ways; return *reading* if it starts a command or evaluates source.
 
     A started command whose requirements are among its own, as for `npx eslint`, is merged: its words are among its own words.
@@ -192,12 +192,12 @@ def is_linter_of(command: Command, form: str) -> bool:
     return texts[1:] == [form] and form in _LINTERS and texts[0] in _STARTERS
 
 
-def change_no_names(commands: Iterable[Command]) -> bool:
+def keep_file_names(commands: Iterable[Command]) -> bool:
     """Whether none of *commands*, which include those that others start, creates, renames or removes a file."""
-    return all(map(_changes_no_name, commands))
+    return all(map(_keeps_file_names, commands))
 
 
-def _changes_no_name(command: Command) -> bool:
+def _keeps_file_names(command: Command) -> bool:
     name, subcommand, module = ([word.text for word in command.words[:3]] + [None, None, None])[:3]
     # A command without words only assigns; commands in its substitutions are checked, too. A lone redirection is a group's.
     is_reader = not (command.words or command.redirections) or name in _READERS or name in _LINTERS

@@ -33,7 +33,7 @@ _Path = tuple[str, ...]
 """The components of a path relative to the workspace; `**` at the end means any path below."""
 
 
-def ask_targets(
+def require_safe_targets(
     targets: Sequence[Word], destinations: Sequence[Word], collector: RequirementCollector, *, in_folder: bool
 ) -> None:
     """Require that the targets of symbolic links lie in the workspace: the kernel resolves a target from the link's folder.
@@ -49,7 +49,7 @@ def ask_targets(
     for target in targets:
         if target.text is None or any(word.text is None for word in destinations):
             collector.require(target, "is what a link leads to, and cannot be determined")
-        elif (why := places.objection(target.text, folders, collector.workspace)) is not None:
+        elif (why := places.path_violation(target.text, folders, collector.workspace)) is not None:
             collector.require(target, f"{why}, as seen from the link")
         else:
             collector.reaches.append(PathAccess(target.text, folders=folders))
@@ -71,26 +71,26 @@ class Links:
         self._commands = commands
         self._readings = readings
         self._root = normpath(workspace) if workspace else ""
-        self._made = [self._made_by(command) for command in commands]
+        self._made = [self._links_made_by(command) for command in commands]
 
-    def additions(self) -> Iterator[tuple[int, list[Requirement], list[ListedNames]]]:
+    def extra_requirements(self) -> Iterator[tuple[int, list[Requirement], list[ListedNames]]]:
         """For the position of each command: what a rule has to mention because of links, and what may hold no links."""
         for at, links in enumerate(self._made):
-            carried = self._looked_at(at) if _carries(self._commands[at]) else ()
+            carried = self._opened_paths(at) if _moves_links(self._commands[at]) else ()
             if not (links or carried):
                 continue
             later = [other for other in range(len(self._commands)) if other != at and self._may_follow(at, other)]
             for other in later if links else ():
                 if needs := list(self._needs(other, links)):
                     yield other, needs, []
-            if carried and any(map(self._looked_at, later)):
+            if carried and any(map(self._opened_paths, later)):
                 yield at, [], [ListedNames(_pattern(one), one.folders, "unlinked") for one in carried]
 
-    def are_passed(self, reaches: Iterable[PathAccess]) -> bool:
+    def are_crossed_by(self, reaches: Iterable[PathAccess]) -> bool:
         """Whether one of the paths *reaches*, which the shell itself reads, may pass a link that the line makes."""
-        return any(self._leads_over(reach, link) for reach in reaches for links in self._made for link in links)
+        return any(self._crosses(reach, link) for reach in reaches for links in self._made for link in links)
 
-    def _made_by(self, command: Command) -> tuple[_Path, ...]:
+    def _links_made_by(self, command: Command) -> tuple[_Path, ...]:
         """The links that *command* may make."""
         name = _program(command)
         words = [word.text if word.text is not None else word.pattern for word in command.words[1:]]
@@ -101,7 +101,7 @@ class Links:
         texts = [word for word in words if word is not None]
         if not command.folders or len(texts) < len(words):
             return _ANYWHERE
-        made = _linked(texts) if name in _LINK_MAKERS else _unpacked(name, texts)
+        made = _ln_links(texts) if name in _LINK_MAKERS else _extracted_links(name, texts)
         return tuple(self._parts(join(folder, path)) for folder in command.folders for path in made)
 
     def _cloned(self, command: Command) -> tuple[_Path, ...]:
@@ -123,17 +123,17 @@ class Links:
 
     def _needs(self, at: int, links: Sequence[_Path]) -> Iterator[Requirement]:
         command = self._commands[at]
-        carries = _carries(command)
+        carries = _moves_links(command)
         certain = self._readings[at].demand.reaches
-        for reach in self._looked_at(at):
+        for reach in self._opened_paths(at):
             # Whether a bare word is a path is a guess, and each one would match a link that may lie anywhere below a folder.
             known = links if reach in certain else [link for link in links if link[-1:] != ("**",)]
-            if any(self._leads_over(reach, link) or (carries and self._holds(reach, link)) for link in known):
+            if any(self._crosses(reach, link) or (carries and self._holds(reach, link)) for link in known):
                 same = (word.form for word in command.words if reach.path in {word.text, word.pattern})
                 form = next(same, quoted(reach.path))
                 yield Requirement(form, f"{form} {_WHY}")
 
-    def _looked_at(self, at: int) -> tuple[PathAccess, ...]:
+    def _opened_paths(self, at: int) -> tuple[PathAccess, ...]:
         """The paths that a command may open; for a program without a table, any word may be one."""
         demand, command = self._readings[at].demand, self._commands[at]
         if demand.is_known:
@@ -141,7 +141,7 @@ class Links:
         words = (word.text for word in command.words[1:] if word.text and word.text[:1] != "-")
         return (*demand.reaches, *(PathAccess(word, folders=command.folders) for word in words))
 
-    def _leads_over(self, reach: PathAccess, link: _Path) -> bool:
+    def _crosses(self, reach: PathAccess, link: _Path) -> bool:
         """Whether *reach* is the path of *link*, or passes it."""
         for components in self._components(reach):
             stack: list[str] = []
@@ -181,20 +181,20 @@ class Links:
 
 
 def _pattern(reach: PathAccess) -> str:
-    return reach.path if reach.is_pattern else places.escaped(reach.path)
+    return reach.path if reach.is_pattern else places.escape_glob(reach.path)
 
 
 def _program(command: Command) -> str:
     return (command.words[0].text or "").rpartition("/")[2] if command.words else ""
 
 
-def _carries(command: Command) -> bool:
+def _moves_links(command: Command) -> bool:
     """Whether *command* moves or copies links as they are."""
     name = _program(command)
     return name in _CARRIERS or (name == "git" and any(word.text == "mv" for word in command.words[1:3]))
 
 
-def _unpacked(name: str, words: Sequence[str]) -> list[str]:
+def _extracted_links(name: str, words: Sequence[str]) -> list[str]:
     """The paths at which the archiver *name* with the arguments *words* may make links."""
     if name == "unzip":
         unpacks = not any(word[:2] in _SHOWING_MEMBERS for word in words)
@@ -206,7 +206,7 @@ def _unpacked(name: str, words: Sequence[str]) -> list[str]:
     return ["/**"] if any(map(_UNPACKED.fullmatch, words)) else ["**"]
 
 
-def _linked(words: Sequence[str]) -> list[str]:
+def _ln_links(words: Sequence[str]) -> list[str]:
     """The paths at which ln with the arguments *words* may make links."""
     folder, before, is_open = "", "", True
     operands: list[str] = []

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from toolcharter.api.command import ListedNames
-from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.inputs import chain_of
-from toolcharter.guards.shell.listings import Output, chain_output, drops_lines
+from toolcharter.guards.shell.assignments import is_line_variable
+from toolcharter.guards.shell.inputs import pipeline_before
+from toolcharter.guards.shell.listings import Output, filters_lines, pipeline_output
 from toolcharter.guards.shell.nodes import Command, Word
 
 _ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
@@ -53,7 +53,7 @@ _READS_FILE: Final = {
 """Programs that read only the file in their last word; for each, the options that may precede it."""
 
 
-class Listed(NamedTuple):
+class NamesOnDisk(NamedTuple):
     """The names that the variable of a loop holds."""
 
     pattern: str
@@ -67,7 +67,7 @@ class Listed(NamedTuple):
     """Whether the variable holds one name per line, so that it becomes these names only without quotes."""
 
 
-def of_words(words: Sequence[Word], commands: Sequence[Command], start: int, source: str) -> Listed | None:
+def names_in_words(words: Sequence[Word], commands: Sequence[Command], start: int, source: str) -> NamesOnDisk | None:
     """The names that a loop over *words* runs over, if the words are the output of *commands* and these print names.
 
     Args:
@@ -83,20 +83,20 @@ def of_words(words: Sequence[Word], commands: Sequence[Command], start: int, sou
         return None
     if len({(one.within, one.folders) for one in commands}) != 1:
         return None
-    if any(one.substitutes for one in commands) or not all(map(drops_lines, commands[1:])):
+    if any(one.substitutes for one in commands) or not all(map(filters_lines, commands[1:])):
         return None
-    return _listed(chain_output(commands))
+    return _names_on_disk(pipeline_output(commands))
 
 
-def of_value(word: Word, commands: Sequence[Command], start: int, source: str) -> Listed | None:
-    """The names that a variable holds which is set to *word*; the arguments are those of `of_words`."""
+def names_in_value(word: Word, commands: Sequence[Command], start: int, source: str) -> NamesOnDisk | None:
+    """The names that a variable holds which is set to *word*; the arguments are those of `names_in_words`."""
     form = word.form[1:-1] if word.form.startswith('"') else word.form
-    found = of_words([word._replace(form=form)], commands, start, source)
+    found = names_in_words([word._replace(form=form)], commands, start, source)
     last = " ".join(one.text or "$" for one in commands[-1].words) if commands else ""
     return None if found is None else found._replace(is_row=_ONE_LINE.fullmatch(last) is None)
 
 
-def of_read(commands: Sequence[Command], at: int, source: str) -> tuple[str, Listed] | None:
+def names_from_read(commands: Sequence[Command], at: int, source: str) -> tuple[str, NamesOnDisk] | None:
     """The variable of a loop whose condition is the `read` at position *at*, and the names that it holds."""
     command = commands[at]
     texts = [word.text or "" for word in command.words]
@@ -104,40 +104,42 @@ def of_read(commands: Sequence[Command], at: int, source: str) -> tuple[str, Lis
     is_null = texts[-3:-1] == ["-d", ""]
     flags = texts[1 : -3 if is_null else -1]
     is_whole = forms == ["IFS=''"]
-    if not texts or not is_own(texts[-1]):
+    if not texts or not is_line_variable(texts[-1]):
         return None
     if texts[:1] != ["read"] or flags not in ([], ["-r"]) or command.redirections or not (is_whole or not forms):
         return None
     # With another IFS, or with a second reader of the same input, the variable may hold half a name.
     if "<(" in source or "IFS" in source.replace("IFS= read", "") or (is_null and not (is_whole and flags)):
         return None
-    chain = chain_of(commands, at, within=command.within[:-1])
-    printed = chain_output(chain) if chain else None
+    chain = pipeline_before(commands, at, within=command.within[:-1])
+    printed = pipeline_output(chain) if chain else None
     if printed is None or printed.is_null != is_null:
         return None
-    found = _listed(printed)
+    found = _names_on_disk(printed)
     return None if found is None else (texts[-1], found._replace(is_quoted=is_null))
 
 
-def _listed(printed: Output | None) -> Listed | None:
+def _names_on_disk(printed: Output | None) -> NamesOnDisk | None:
     if printed is None or printed.lines or len(printed.words) != 1 or printed.words[0].pattern is None:
         return None
     names = tuple(one._replace(is_globbed=one.is_split) for one in printed.listings)
-    return Listed(printed.words[0].pattern, printed.words[0].prefix, names, is_quoted=printed.is_null)
+    return NamesOnDisk(printed.words[0].pattern, printed.words[0].prefix, names, is_quoted=printed.is_null)
 
 
-def leaves_input(body: Sequence[Command], start: int, name: str) -> bool:
+def leaves_loop_input(body: Sequence[Command], start: int, name: str) -> bool:
     """Whether no command in *body*, which begins at position *start*, reads the input of the loop over *name*."""
-    return all(_leaves_input(one, start, {f'"${name}"', f'"${{{name}}}"', f"${name}", f"${{{name}}}"}) for one in body)
+    return all(
+        _leaves_input_alone(one, start, {f'"${name}"', f'"${{{name}}}"', f"${name}", f"${{{name}}}"}) for one in body
+    )
 
 
-def _has_input(command: Command) -> bool:
+def _has_own_input(command: Command) -> bool:
     """Whether a redirection gives *command* an input of its own."""
     feeds = [one.operator for one in command.redirections if one.descriptor in {"", "0"}]
     return "<" in feeds and {"<", ">"}.issuperset(one.operator for one in command.redirections)
 
 
-def _leaves_input(command: Command, start: int, names: set[str]) -> bool:
+def _leaves_input_alone(command: Command, start: int, names: set[str]) -> bool:
     texts = [word.text or "" for word in command.words]
     if not texts or any(one >= start for one in command.stdin_from):
         return (
@@ -145,7 +147,11 @@ def _leaves_input(command: Command, start: int, names: set[str]) -> bool:
         )  # Its input is a pipe within the body, or it only sets variables.
     if any(text == "-" or "stdin" in text or text.startswith(("/dev", "/proc")) for text in texts):
         return False
-    if _has_input(command) or texts[0] in _SILENT or (texts[1:2] and texts[1] in _SILENT_SUBCOMMANDS.get(texts[0], ())):
+    if (
+        _has_own_input(command)
+        or texts[0] in _SILENT
+        or (texts[1:2] and texts[1] in _SILENT_SUBCOMMANDS.get(texts[0], ()))
+    ):
         return True
     known = _READS_FILE.get(texts[0])
     if known is None or command.words[-1].form not in names:

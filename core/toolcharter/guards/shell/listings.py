@@ -80,7 +80,7 @@ class Output(NamedTuple):
     """The output line by line, if all words are literal."""
 
 
-def output(feeder: Command) -> Output | None:
+def known_output(feeder: Command) -> Output | None:
     """The output of *feeder*; None if it is not known."""
     read = _READERS.get((feeder.program.text if feeder.program else None) or "")
     redirections = [one.form for one in feeder.redirections if one.form != _QUIET]
@@ -89,21 +89,21 @@ def output(feeder: Command) -> Output | None:
     return read(feeder.words[1:], feeder.folders)
 
 
-def chain_output(commands: Sequence[Command]) -> Output | None:
+def pipeline_output(commands: Sequence[Command]) -> Output | None:
     """The output of a pipeline in which the first command prints names and the others drop or reorder lines; None if unknown.
 
     Args:
         commands: The commands of the pipeline, at least one.
     """
-    printed = output(commands[0])
+    printed = known_output(commands[0])
     if printed is None or not commands[1:]:
         return printed
-    drops = drops_names if printed.is_null else drops_lines
+    drops = filters_null_names if printed.is_null else filters_lines
     is_whole = not printed.lines and all(map(drops, commands[1:]))
     return printed if is_whole else None
 
 
-def drops_lines(command: Command) -> bool:
+def filters_lines(command: Command) -> bool:
     """Whether *command* prints only lines of its input, each of them unchanged.
 
     Source: coreutils 9.1; grep(1) of grep 3.8.
@@ -129,7 +129,7 @@ def _keeps_matching(texts: Sequence[str]) -> bool:
     return bool(lists) and all(map(_LISTS_MATCHING.fullmatch, options)) and texts[-1][:1] not in {"", "-"}
 
 
-def drops_names(command: Command) -> bool:
+def filters_null_names(command: Command) -> bool:
     """Whether *command* prints only names of its input, where each name ends with a NUL byte."""
     texts = [word.text or "" for word in command.words]
     if command.assignments or command.redirections or not all(word.is_literal for word in command.words) or not texts:
@@ -172,7 +172,7 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     tail = pattern_tail(words[start:], tests) if is_last else "/**"
     is_null = "-print0" in prints
     points = points or [_HERE]
-    found = tuple(_word(f"{places.escaped(point).rstrip('/')}{tail}" or "/", point) for point in points)
+    found = tuple(_word(f"{places.escape_glob(point).rstrip('/')}{tail}" or "/", point) for point in points)
     name = pattern_tail(words[start:], {"-name": tests.get("-name")}).rpartition("/")[2] if is_last else "**"
     listings = () if is_null else tuple(ListedNames(point, folders, name=name.removeprefix("**")) for point in points)
     return Output(found, listings, is_null)
@@ -228,7 +228,7 @@ def _divided(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], 
 
 def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_null: bool = False) -> Output | None:
     """The names that *words*, literals or globs, match."""
-    patterns = [places.escaped(word.text) if word.text is not None else word.pattern or "" for word in words]
+    patterns = [places.escape_glob(word.text) if word.text is not None else word.pattern or "" for word in words]
     if len(patterns) > _MAX_POINTS or not all(map(_GLOB.fullmatch, patterns)):
         return None
     found = tuple(_word(pattern, word.prefix) for pattern, word in zip(patterns, words, strict=True))
@@ -288,7 +288,7 @@ def _fd(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
         return None
     if not points:
         return Output((_word("./**", ""),), (ListedNames(_HERE, folders, is_bare=True),))
-    found = tuple(_word(f"{places.escaped(point).rstrip('/')}/**", point) for point in points)
+    found = tuple(_word(f"{places.escape_glob(point).rstrip('/')}/**", point) for point in points)
     return Output(found, tuple(ListedNames(point, folders) for point in points))
 
 
@@ -301,7 +301,7 @@ def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) ->
         here = ListedNames(_HERE, folders, is_bare=True, is_split=not is_null)
         return Output((_word(_HERE, ""),), (here,), is_null)
     listings = () if is_null else tuple(ListedNames(point, folders) for point in points)
-    return Output(tuple(_word(places.escaped(point), point) for point in points), listings, is_null)
+    return Output(tuple(_word(places.escape_glob(point), point) for point in points), listings, is_null)
 
 
 def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
@@ -311,7 +311,7 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     if texts[:1] == ["grep"]:
         return _matching(texts[1:], folders)
     if texts[:1] in (["log"], ["rev-list"]):
-        whose = name_listings.named_by_words(["git", *texts])
+        whose = name_listings.names_printed_by(["git", *texts])
         return Output((Word("", splits=True, named_by=whose),)) if whose else None
     is_null = texts[1:2] == ["-z"]
     specs = texts[1 + is_null :]
@@ -325,7 +325,7 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
 def _docker(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
     """Names of containers and images: no paths, and no options."""
     texts = [word.text for word in words if word.text is not None]
-    whose = name_listings.named_by_words(["docker", *texts]) if len(texts) == len(words) else ""
+    whose = name_listings.names_printed_by(["docker", *texts]) if len(texts) == len(words) else ""
     return Output((Word("", splits=True, named_by=whose),)) if whose else None
 
 

@@ -52,20 +52,20 @@ Source: docker-create(1), "--name"; Kubernetes, "Object Names and IDs"; git-chec
 """
 
 
-def named_by(command: Command) -> str:
+def printed_names_of(command: Command) -> str:
     """The program whose names *command* prints, one per line; empty if it may print anything else."""
     if command.assignments or not all(word.is_literal for word in command.words):
         return ""
-    return named_by_words([word.text or "" for word in command.words])
+    return names_printed_by([word.text or "" for word in command.words])
 
 
-def named_by_words(texts: Sequence[str]) -> str:
-    """The program whose names the command of the words *texts* prints, as `named_by`."""
+def names_printed_by(texts: Sequence[str]) -> str:
+    """The program whose names the command of the words *texts* prints, as `printed_names_of`."""
     line = " ".join(texts)
     return next((whose for known, whose in _PRINTERS if known.fullmatch(line)), "")
 
 
-def is_chain(commands: Sequence[Command], start: int) -> bool:
+def is_pipeline(commands: Sequence[Command], start: int) -> bool:
     """Whether *commands* are one pipeline of simple commands, the first of them at position *start*.
 
     An enclosing pipe may be the input of the first command; the caller has to make sure that the command does not read it.

@@ -164,7 +164,7 @@ class Redirection(NamedTuple):
     body: Word | None = None
     """The text of a here-document that holds variables or substitutions, as a word."""
 
-    def reading(self, target: Word) -> "Redirection":
+    def with_target(self, target: Word) -> "Redirection":
         """The same redirection with this *target*, in its normal form."""
         gap = " " if target.form.startswith(("<", ">")) else ""
         return self._replace(target=target, form=f"{self.descriptor}{self.operator}{gap}{target.form}")
@@ -210,7 +210,7 @@ class Command(NamedTuple):
         if not self.inputs:
             return self
         changed = (
-            one.reading(change(one.target)) if one.operator == "<" and one.target is not None else one
+            one.with_target(change(one.target)) if one.operator == "<" and one.target is not None else one
             for one in self.redirections
         )
         return self._replace(redirections=tuple(changed))
@@ -227,7 +227,7 @@ class Command(NamedTuple):
         if not self.targets:
             return self
         changed = (
-            one.reading(change(one.target)) if one.operator in WRITE_OPERATORS and one.target is not None else one
+            one.with_target(change(one.target)) if one.operator in WRITE_OPERATORS and one.target is not None else one
             for one in self.redirections
         )
         return self._replace(redirections=tuple(changed))

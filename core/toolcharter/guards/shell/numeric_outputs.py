@@ -15,7 +15,7 @@ _STAT_SIZE: Final = re.compile(r"stat (?:-c ?|--format=|--printf=)%s")
 _TRIMS: Final = frozenset({"tr -d  ", "tr -d [:space:]", "tr -d [:blank:]", "tr -d  \\n", "tr -d \\n", "xargs"})
 
 # Commands behind `||` that print nothing, or digits.
-_SAYS_NO_MORE: Final = re.compile(r"true|:|false|echo [0-9]{1,9}")
+_FALLBACKS: Final = re.compile(r"true|:|false|echo [0-9]{1,9}")
 
 
 def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool:
@@ -23,7 +23,7 @@ def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool
 
     The last one has to count, as `wc -l` does, and has to read the output of all others.
     """
-    while positions and _SAYS_NO_MORE.fullmatch(" ".join(word.text or "$" for word in commands[positions[-1]].words)):
+    while positions and _FALLBACKS.fullmatch(" ".join(word.text or "$" for word in commands[positions[-1]].words)):
         positions = positions[:-1]
     if len(positions) > 1 and _trims(commands[positions[-1]]):
         positions = positions[:-1]
@@ -40,8 +40,8 @@ def prints_number(commands: Sequence[Command], positions: Sequence[int]) -> bool
         return True
     is_silent = all(one.form == "2>/dev/null" for one in command.redirections)
     if is_silent and not others and texts[:1] == ["stat"]:
-        return _tells_size(command.words)
-    return is_silent and (_counts_matches(command.words) or (not others and texts in _NUMBER_PRINTERS))
+        return _prints_file_size(command.words)
+    return is_silent and (_prints_match_count(command.words) or (not others and texts in _NUMBER_PRINTERS))
 
 
 def _trims(command: Command) -> bool:
@@ -50,14 +50,14 @@ def _trims(command: Command) -> bool:
     return is_plain and " ".join(word.text or "$" for word in command.words) in _TRIMS
 
 
-def _tells_size(words: Sequence[Word]) -> bool:
+def _prints_file_size(words: Sequence[Word]) -> bool:
     """Whether *words* are `stat -c %s FILE` with exactly one file: for two it would print two numbers."""
     *options, file = words
     line = " ".join(word.text or "$" for word in options)
-    return _STAT_SIZE.fullmatch(line) is not None and not _may_be_more(file)
+    return _STAT_SIZE.fullmatch(line) is not None and not _may_be_several_files(file)
 
 
-def _counts_matches(words: Sequence[Word]) -> bool:
+def _prints_match_count(words: Sequence[Word]) -> bool:
     """Whether *words* are `grep -c PATTERN` with at most one file: for two it would print their names, too."""
     if not words or words[0].text != "grep":
         return False
@@ -67,8 +67,12 @@ def _counts_matches(words: Sequence[Word]) -> bool:
         return False
     pattern, *files = operands
     # An unknown word behind the pattern is the name of a file: the analyser refuses one that could be an option.
-    return bool(pattern.text) and not pattern.prefix.startswith("-") and not any(_may_be_more(file) for file in files)
+    return (
+        bool(pattern.text)
+        and not pattern.prefix.startswith("-")
+        and not any(_may_be_several_files(file) for file in files)
+    )
 
 
-def _may_be_more(file: Word) -> bool:
+def _may_be_several_files(file: Word) -> bool:
     return file.splits or file.text == "" or file.prefix.startswith("-") or (file.text is None and not file.prefix)

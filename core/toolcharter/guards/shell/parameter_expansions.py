@@ -15,19 +15,19 @@ _CUTS: Final = re.compile(r":([0-9]{1,4})(?::([0-9]{1,4}))?")
 _DEFAULTS: Final = re.compile(r":?-[^$`\"'\\]*")
 
 
-def made(value: str, how: str) -> str | None:
+def apply_expansion(value: str, how: str) -> str | None:
     """Apply an expansion such as `%.txt` or `//a/b` to *value*; None if the result is not certain."""
     if found := _TRIMS.fullmatch(how):
-        return _trimmed(value, *found.groups())
+        return _trim(value, *found.groups())
     if found := _REPLACES.fullmatch(how):
         return value.replace(found[2].replace("\\", ""), found[3], -1 if found[1] == "//" else 1)
     if _CASES.fullmatch(how) or _CUTS.fullmatch(how):
         # For other characters, the result depends on the locale.
-        return _cut(value, how) if value.isascii() else None
+        return _cut_or_recase(value, how) if value.isascii() else None
     return value if value and _DEFAULTS.fullmatch(how) else None
 
 
-def made_of_glob(glob: str, how: str) -> str | None:
+def apply_to_glob(glob: str, how: str) -> str | None:
     """Apply an expansion such as `%.txt` to *glob*; None unless each matching name ends with that suffix."""
     found = _SUFFIX.fullmatch(how)
     if found is None or not glob.endswith(found[1]):
@@ -36,7 +36,7 @@ def made_of_glob(glob: str, how: str) -> str | None:
     return left if left and left[-1] not in "/\\" else None
 
 
-def _cut(value: str, how: str) -> str:
+def _cut_or_recase(value: str, how: str) -> str:
     """Apply `:1:2`, `^^` or a similar expansion to *value*."""
     if found := _CUTS.fullmatch(how):
         start = int(found[1])
@@ -45,7 +45,7 @@ def _cut(value: str, how: str) -> str:
     return (value[:end].upper() if how.startswith("^") else value[:end].lower()) + value[end:]
 
 
-def _trimmed(value: str, operator: str, before: str, text: str, behind: str) -> str | None:
+def _trim(value: str, operator: str, before: str, text: str, behind: str) -> str | None:
     is_front, is_long = operator[0] == "#", len(operator) > 1
     if not (before or behind):
         return value.removeprefix(text) if is_front else value.removesuffix(text)

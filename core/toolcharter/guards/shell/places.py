@@ -18,7 +18,7 @@ _STAGE = re.compile(r":[0-3]:")
 _META = frozenset("*?[")
 
 
-def objection(path: str, folders: tuple[str, ...], workspace: str, *, is_pattern: bool = False) -> str | None:
+def path_violation(path: str, folders: tuple[str, ...], workspace: str, *, is_pattern: bool = False) -> str | None:
     """Why the text of *path* may lead out of the workspace; None if it cannot.
 
     Args:
@@ -45,9 +45,9 @@ def _objection(path: str, folders: tuple[str, ...], workspace: str, *, is_patter
     return next(filter(None, (_relative(parts, folder, workspace) for folder in folders)), None)
 
 
-def moved(path: str, folders: tuple[str, ...], workspace: str) -> tuple[str, ...]:
+def resolve_path(path: str, folders: tuple[str, ...], workspace: str) -> tuple[str, ...]:
     """Resolve *path* from each of *folders*, relative to the workspace; empty if it may lead outside."""
-    if objection(path, folders, workspace) or path in STREAMS:
+    if path_violation(path, folders, workspace) or path in STREAMS:
         return ()
     if path.startswith("/"):
         return ("/".join(_collapsed(_split(path)[len(_root(workspace)) :])) or ".",)
@@ -56,15 +56,15 @@ def moved(path: str, folders: tuple[str, ...], workspace: str) -> tuple[str, ...
 
 def is_outside(folder: str, workspace: str) -> bool:
     """Whether *folder*, relative to the workspace or absolute, lies outside of the workspace."""
-    return objection(folder, (".",), workspace) is not None
+    return path_violation(folder, (".",), workspace) is not None
 
 
 def is_top(path: str, folders: tuple[str, ...], workspace: str) -> bool:
     """Whether *path* may be the workspace itself."""
-    return "." in moved(path, folders, workspace)
+    return "." in resolve_path(path, folders, workspace)
 
 
-def in_commit(text: str) -> str:
+def path_in_revision(text: str) -> str:
     """The path behind the colon of a revision such as `HEAD:a.md`, with a letter in place of each expansion."""
     text = _EXPANDED.sub("x", text)
     if text[:1] == ":":  # `:/text` looks for a message, `:!a` is a path, `:0:a` lies in the index.
@@ -72,7 +72,7 @@ def in_commit(text: str) -> str:
     return text.partition(":")[2]
 
 
-def escaped(path: str) -> str:
+def escape_glob(path: str) -> str:
     """*path* as a glob that only it matches."""
     return "".join("\\" + character if character in _META or character == "\\" else character for character in path)
 

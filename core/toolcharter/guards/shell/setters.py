@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.assignments import exports_harmless, is_own
+from toolcharter.guards.shell.assignments import exports_harmless, is_line_variable
 from toolcharter.guards.shell.nodes import Command, Word
 
 if TYPE_CHECKING:
@@ -30,50 +30,50 @@ _FLAGS: Final[Mapping[str, re.Pattern[str]]] = {
 }
 """For each builtin, its options without a value that do not change which variables it sets."""
 # `-t 0` sets nothing, and `-u` may read from nowhere.
-_VALUED: Final[Mapping[str, re.Pattern[str]]] = {
+_OPTIONS_WITH_VALUE: Final[Mapping[str, re.Pattern[str]]] = {
     "read": re.compile(r"-[rs]*[pndN]"),
     "mapfile": re.compile(r"-t?[dns]"),
     "readarray": re.compile(r"-t?[dns]"),
 }
 """For each builtin, its options whose value is the next word."""
 _ARRAY: Final = re.compile(r"-[rs]*a")
-_PRINTS: Final = ["printf", "-v"]
-_MANY: Final = frozenset({"mapfile", "readarray"})
+_PRINTF_V: Final = ["printf", "-v"]
+_READ_LINES: Final = frozenset({"mapfile", "readarray"})
 
 
-def may_set(command: Command) -> bool:
+def may_set_variables(command: Command) -> bool:
     """Whether *command* may set variables of the line."""
     words = command.words
     return (
         not words
         or words[0].text in DECLARING
-        or words[0].text in _VALUED
-        or [one.text for one in words[:2]] == _PRINTS
+        or words[0].text in _OPTIONS_WITH_VALUE
+        or [one.text for one in words[:2]] == _PRINTF_V
     )
 
 
-def set_by(words: Sequence[Word]) -> tuple[str, ...] | None:
+def variables_set_by(words: Sequence[Word]) -> tuple[str, ...] | None:
     """The variables that a command sets; None if it is no such builtin, or if its *words* do not determine them."""
     name = words[0].text if words else None
-    if name == "printf" and [word.text for word in words[:2]] == _PRINTS:
-        return _printed(words[2:])
+    if name == "printf" and [word.text for word in words[:2]] == _PRINTF_V:
+        return _set_by_printf(words[2:])
     if name in DECLARING:
-        return _declared(words[1:], name or "")
-    return _read(words[1:], name or "") if name in _VALUED else None
+        return _set_by_declaration(words[1:], name or "")
+    return _set_by_read(words[1:], name or "") if name in _OPTIONS_WITH_VALUE else None
 
 
-def sets_own(words: Sequence[Word]) -> bool:
+def sets_only_line_variables(words: Sequence[Word]) -> bool:
     """Whether a command only sets variables that have a meaning only in its line, as `x=1` does.
 
     Or whether it exports settings that no rule has to mention: `export CI=true`.
     """
     if words and words[0].text == "export":
         return exports_harmless(words)
-    names = set_by(words) or ()
-    return bool(names) and all(map(is_own, names))  # Without a name, `declare` prints every variable.
+    names = variables_set_by(words) or ()
+    return bool(names) and all(map(is_line_variable, names))  # Without a name, `declare` prints every variable.
 
 
-def _printed(words: Sequence[Word]) -> tuple[str, ...] | None:
+def _set_by_printf(words: Sequence[Word]) -> tuple[str, ...] | None:
     """The variable that `printf -v` sets; None unless all words are literal, as it could copy unknown text into a variable."""
     texts = [word.text for word in words if word.text is not None]
     if len(texts) < max(2, len(words)) or not _NAME.fullmatch(texts[0]) or any(map(formats.printf, texts[1:])):
@@ -81,13 +81,13 @@ def _printed(words: Sequence[Word]) -> tuple[str, ...] | None:
     return (texts[0],)
 
 
-def is_array(command: Command) -> bool:
+def sets_array(command: Command) -> bool:
     """Whether *command* sets an array: `mapfile`, `read -a`."""
     texts = [word.text or "" for word in command.words]
-    return texts[0] in _MANY or (texts[0] == "read" and any(map(_ARRAY.fullmatch, texts[1:])))
+    return texts[0] in _READ_LINES or (texts[0] == "read" and any(map(_ARRAY.fullmatch, texts[1:])))
 
 
-def _read(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
+def _set_by_read(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
     if not all(word.is_literal for word in words):
         return None
     rest = [word.text or "" for word in words]
@@ -95,16 +95,16 @@ def _read(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
         option = rest.pop(0)
         if program == "read" and _ARRAY.fullmatch(option) and rest:
             return (rest[0],) if len(rest) == 1 and _NAME.fullmatch(rest[0]) else None
-        if _VALUED[program].fullmatch(option) and rest:
+        if _OPTIONS_WITH_VALUE[program].fullmatch(option) and rest:
             rest.pop(0)
         elif not _FLAGS[program].fullmatch(option):
             return None
-    if not rest or not all(map(_NAME.fullmatch, rest)) or (program in _MANY and len(rest) > 1):
+    if not rest or not all(map(_NAME.fullmatch, rest)) or (program in _READ_LINES and len(rest) > 1):
         return None
     return tuple(rest)
 
 
-def _declared(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
+def _set_by_declaration(words: Sequence[Word], program: str) -> tuple[str, ...] | None:
     texts = [word.text for word in words]
     is_array = texts[:1] in (["-a"], ["-A"])
     while texts and texts[0] is not None and texts[0].startswith("-"):
@@ -148,7 +148,7 @@ _ALWAYS_NUMBERS: Final = frozenset({"LINENO", "RANDOM", "SECONDS"})
 _DIVIDES: Final = re.compile(r"[/%](?![ \t\n]*0*[1-9])|\*\*")
 
 
-class Sum(NamedTuple):
+class Arithmetic(NamedTuple):
     """What one arithmetic expression reads and sets."""
 
     names: frozenset[str]
@@ -165,7 +165,7 @@ class Sum(NamedTuple):
     """Whether it may divide by zero, which ends the line."""
 
 
-def sum_of(text: str) -> Sum | None:
+def parse_arithmetic(text: str) -> Arithmetic | None:
     """Analyse the expression *text*, in which each `$x` is written `x`; None if it may do more than compute."""
     at = 0
     names: set[str] = set()
@@ -177,11 +177,11 @@ def sum_of(text: str) -> Sum | None:
         if found["name"]:
             names.add(found["name"])
     assigned = frozenset(found[1] or found[2] for found in _ASSIGNED.finditer(text))
-    if not all(map(is_own, names - _ALWAYS_NUMBERS)) or not assigned.isdisjoint(_ALWAYS_NUMBERS):
+    if not all(map(is_line_variable, names - _ALWAYS_NUMBERS)) or not assigned.isdisjoint(_ALWAYS_NUMBERS):
         return None
     start, may_fail = _STARTS.fullmatch(text), _DIVIDES.search(text) is not None
     certain = frozenset({start[1]}) if start is not None and not may_fail else frozenset[str]()
     counts_up = _COUNTS_UP.fullmatch(text) is not None
     counts_up = counts_up or (start is not None and _DIGITS.fullmatch(start["value"]) is not None)
     sets_alone = start is not None and start[1] not in re.findall(r"\w+", start["value"])
-    return Sum(frozenset(names - _ALWAYS_NUMBERS), assigned, certain, sets_alone, counts_up, may_fail)
+    return Arithmetic(frozenset(names - _ALWAYS_NUMBERS), assigned, certain, sets_alone, counts_up, may_fail)

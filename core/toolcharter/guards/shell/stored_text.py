@@ -35,32 +35,32 @@ _GIT_LOG: Final = re.compile(
 _CONTEXTS: Final = frozenset({"loop", "subshell", "substitution", "background"})
 
 
-def needs_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) -> Iterator[Requirement]:
+def requirements_of(at: int, commands: Sequence[Command], readings: Sequence[Reading]) -> Iterator[Requirement]:
     """The words of the command at position *at* that a rule has to mention, because they may store the content of a file."""
     command = commands[at]
     # A program that starts it, such as xargs, may give it words from any file.
     is_started = any(one not in _CONTEXTS for one in command.within)
     for word in readings[at].demand.kept:
         sources = command.stdin_from if word.text == "-" else command.substitutes
-        is_told = word.text == "-" and _has_text(command)
-        if is_started or not (is_told or (sources and _say_nothing_read(sources, commands, readings))):
+        is_told = word.text == "-" and _reads_literal_text(command)
+        if is_started or not (is_told or (sources and _print_no_file_content(sources, commands, readings))):
             yield Requirement(word.form, f"{word.form} is kept, and may hold what a file says")
 
 
-def _say_nothing_read(sources: Sequence[int], commands: Sequence[Command], readings: Sequence[Reading]) -> bool:
+def _print_no_file_content(sources: Sequence[int], commands: Sequence[Command], readings: Sequence[Reading]) -> bool:
     left = [*sources]
     seen: set[int] = set()
     while left:
         at = left.pop()
         if at not in seen:
             seen.add(at)
-            if not _says_nothing_read(commands[at], readings[at]):
+            if not _prints_no_file_content(commands[at], readings[at]):
                 return False
             left += (*commands[at].stdin_from, *commands[at].substitutes)
     return True
 
 
-def _says_nothing_read(command: Command, reading: Reading) -> bool:
+def _prints_no_file_content(command: Command, reading: Reading) -> bool:
     """Whether the output of one command holds no content of a file, provided that its input holds none."""
     demand = reading.demand
     if not command.words or demand.needs or reading.inner or reading.scripts or reading.runs_input:
@@ -72,15 +72,15 @@ def _says_nothing_read(command: Command, reading: Reading) -> bool:
     if name in _NAMERS:
         return True
     if name == "git":
-        return _git_says_names(words)
+        return _git_prints_names(words)
     if name in _FILTERS:
-        is_fed = bool(command.stdin_from) or _has_text(command)
+        is_fed = bool(command.stdin_from) or _reads_literal_text(command)
         is_recursive = (name or "").endswith("grep") and any(map(_RECURSIVE.match, words))
         return is_fed and not demand.reaches and not is_recursive
     return name == "date" and not demand.reaches
 
 
-def _git_says_names(words: Sequence[str]) -> bool:
+def _git_prints_names(words: Sequence[str]) -> bool:
     subcommand, rest = "".join(words[:1]), words[1:]
     if subcommand == "diff":
         return any(map(_GIT_SUMMARIES.fullmatch, rest)) and not any(word[:2] in {"-p", "-u", "-U"} for word in rest)
@@ -88,7 +88,7 @@ def _git_says_names(words: Sequence[str]) -> bool:
     return subcommand in _GIT_NAMERS or (known is not None and all(map(known.fullmatch, rest)))
 
 
-def _has_text(command: Command) -> bool:
+def _reads_literal_text(command: Command) -> bool:
     """Whether the input of the command is text of the line itself."""
     inputs = [one for one in command.redirections if one.operator.startswith("<") and one.descriptor in {"", "0"}]
     return bool(inputs) and inputs[-1].text is not None
@@ -101,24 +101,24 @@ def _has_text(command: Command) -> bool:
 _TRACES: Final = re.compile(r"-[a-z]*x[a-z]*|xtrace")
 
 
-def traced_by(at: int, commands: Sequence[Command]) -> tuple[Requirement, ...]:
+def trace_requirements(at: int, commands: Sequence[Command]) -> tuple[Requirement, ...]:
     """The option of `set` at position *at* that a rule has to mention, if the trace would show a value that is not known."""
     words = commands[at].words
     if [word.text for word in words[:1]] != ["set"]:
         return ()
     tracing = [word for word in words[1:] if _TRACES.fullmatch(word.text or "")]
-    if not tracing or all(map(_is_told, _shown(commands))):
+    if not tracing or all(map(_is_from_line, _words_in_trace(commands))):
         return ()
     return (Requirement(tracing[0].form, f"{tracing[0].form} shows values that cannot be determined"),)
 
 
-def _shown(commands: Iterable[Command]) -> Iterable[Word]:
+def _words_in_trace(commands: Iterable[Command]) -> Iterable[Word]:
     for command in commands:
         yield from command.words
         yield from (one.value for one in command.assignments)
 
 
-def _is_told(word: Word) -> bool:
+def _is_from_line(word: Word) -> bool:
     """Whether no part of *word* can be a variable that the environment has set."""
     if word.text is not None or word.pattern is not None:
         return True

@@ -5,13 +5,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.assigned_values import value_of
-from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.assigned_values import assigned_value
+from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import PROCESS_SUBSTITUTION, REPOSITORY_TOP, Command, Redirection, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import ARGUMENT, SET_MARK, Piece, is_glob, literal, made_of, word_of
-from toolcharter.guards.shell.places import objection
-from toolcharter.guards.shell.setters import DECLARING, is_array, set_by
+from toolcharter.guards.shell.parse.word_parts import (
+    ARGUMENT,
+    SET_MARK,
+    Piece,
+    build_word,
+    is_glob,
+    literal,
+    word_from_parts,
+)
+from toolcharter.guards.shell.places import path_violation
+from toolcharter.guards.shell.setters import DECLARING, sets_array, variables_set_by
 from toolcharter.guards.shell.variable_values import EACH_ELEMENT, NUMBER_GLOB, SetVariables, Value
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ _PLAIN_PRINTERS: Final = tuple(
 )
 
 
-def settle(scanner: Scanner, at: int) -> SetVariables:
+def record_variables(scanner: Scanner, at: int) -> SetVariables:
     """Record the variables that the simple command which *scanner* has just read sets.
 
     Args:
@@ -64,21 +72,21 @@ def settle(scanner: Scanner, at: int) -> SetVariables:
     command = scanner.commands[-1]
     if not command.words:
         if not command.redirections:
-            _assigned(scanner, command)
+            _record_assignments(scanner, command)
         return SetVariables(scanner.set_names, scanner.set_names)
-    names = set_by(command.words)
+    names = variables_set_by(command.words)
     if names is None:
         return SetVariables(before, before)
     can_be_read = all(map(_can_be_read, command.redirections))
-    if elements.sets_arrays(scanner, command, names, can_be_read=can_be_read):
+    if elements.record_arrays(scanner, command, names, can_be_read=can_be_read):
         return SetVariables(scanner.set_names, scanner.set_names)
     gained = set(before)
-    for name, value, is_learnt in _values(scanner, command, names):
+    for name, value, is_learnt in _builtin_values(scanner, command, names):
         if not is_learnt:
             scanner.forget(name)
         scanner.values.setdefault(name, ())
-        scanner.put(name, value if is_own(name) else None)
-        if value is not None and is_own(name):
+        scanner.set_value(name, value if is_line_variable(name) else None)
+        if value is not None and is_line_variable(name):
             gained.add(name)
     is_certain = can_be_read
     if command.words[0].text not in DECLARING and command.words[0].text != "printf":
@@ -96,22 +104,22 @@ def _can_be_read(redirection: Redirection) -> bool:
     return redirection.operator == "<<<" or (redirection.operator == "<" and not redirection.descriptor and is_fed)
 
 
-def _assigned(scanner: Scanner, command: Command) -> None:
+def _record_assignments(scanner: Scanner, command: Command) -> None:
     for name, value, form in command.assignments:
         if form in scanner.arrays.pending:
-            elements.assigned(scanner, name, form)
+            elements.record_assignment(scanner, name, form)
             continue
-        found = value_of(scanner, value.placed, adds=not form.startswith(f"{name}="))
-        if found is None or not is_own(name):
+        found = assigned_value(scanner, value.placed, adds=not form.startswith(f"{name}="))
+        if found is None or not is_line_variable(name):
             continue
-        scanner.put(name, found)
-        _note_names(scanner, name, value, found)
-        expression = scanner.sums.get(value.form.strip('"'))
+        scanner.set_value(name, found)
+        _record_names_on_disk(scanner, name, value, found)
+        expression = scanner.arithmetic.get(value.form.strip('"'))
         if form.startswith(f"{name}=") and not (expression is not None and expression.may_fail):
             scanner.set_names |= {name}
 
 
-def _note_names(scanner: Scanner, name: str, word: Word, value: Value) -> None:
+def _record_names_on_disk(scanner: Scanner, name: str, word: Word, value: Value) -> None:
     """Record that the variable *name* holds names on disk, if the commands in *word* print such names.
 
     The variable has to keep this *value* to the end of the line.
@@ -123,19 +131,21 @@ def _note_names(scanner: Scanner, name: str, word: Word, value: Value) -> None:
     start = positions[0]
     if positions != tuple(range(start, len(scanner.commands) - 1)):
         return
-    names = listing_loops.of_value(word, scanner.commands[start:-1], start, scanner.source)
+    names = listing_loops.names_in_value(word, scanner.commands[start:-1], start, scanner.source)
     if names is not None:
-        scanner.listed[name] = names
-        scanner.lasting[name] = value
+        scanner.disk_names[name] = names
+        scanner.fixed_values[name] = value
         scanner.listings = (*(scanner.listings or ()), *names.names)
 
 
-def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Iterator[tuple[str, Value | None, bool]]:
+def _builtin_values(
+    scanner: Scanner, command: Command, names: tuple[str, ...]
+) -> Iterator[tuple[str, Value | None, bool]]:
     """The value that a builtin gives to each of *names*, and whether it was already recorded when its words were read."""
     at = len(scanner.commands) - 1
     if command.words[0].text not in DECLARING:
-        whose = _read_names(scanner, at) if len(names) == 1 else ""
-        read = None if is_array(command) else Value(None, None, at, is_shown=True, named_by=whose, may_be_empty=True)
+        whose = _source_of_names(scanner, at) if len(names) == 1 else ""
+        read = None if sets_array(command) else Value(None, None, at, is_shown=True, named_by=whose, may_be_empty=True)
         yield from ((name, read, False) for name in names)
         return
     for name, word in zip(names, command.words[-len(names) :] if names else (), strict=True):
@@ -143,14 +153,14 @@ def _values(scanner: Scanner, command: Command, names: tuple[str, ...]) -> Itera
             continue  # A name alone keeps its value.
         text = None if word.text is None else word.text.removeprefix(f"{name}=")
         value = word._replace(form=word.form.partition("=")[2], text=text, is_number=False)
-        yield name, value_of(scanner, value), text is not None
+        yield name, assigned_value(scanner, value), text is not None
 
 
-def _read_names(scanner: Scanner, at: int) -> str:
+def _source_of_names(scanner: Scanner, at: int) -> str:
     """The program whose names the command at position *at*, a plain `read`, reads from a pipe; empty if it reads anything else.
 
     Another command in a loop that reads part of the input may leave a rest of a name, which may begin with a dash unless it
-    is a hash. So outside of a loop's condition only hashes count, and in one, `keep_whole` checks the loop's body.
+    is a hash. So outside of a loop's condition only hashes count, and in one, `forget_partial_name` checks the loop's body.
     """
     command = scanner.commands[at]
     texts = [word.text for word in command.words[:-1]]
@@ -158,13 +168,13 @@ def _read_names(scanner: Scanner, at: int) -> str:
         return ""
     if "IFS" in scanner.source or not command.stdin_from:
         return ""
-    chain = inputs.chain_of(scanner.commands, at, within=command.within[:-1])
-    is_whole = bool(chain) and all(map(listings.drops_lines, chain[1:]))
-    whose = name_listings.named_by(chain[0]) if is_whole else ""
+    chain = inputs.pipeline_before(scanner.commands, at, within=command.within[:-1])
+    is_whole = bool(chain) and all(map(listings.filters_lines, chain[1:]))
+    whose = name_listings.printed_names_of(chain[0]) if is_whole else ""
     return whose if whose == "git" or (whose in _WHOLE and command.within[-1:] == ("loop",)) else ""
 
 
-def keep_whole(scanner: Scanner, name: str, start: int, *, is_alone: bool) -> None:
+def forget_partial_name(scanner: Scanner, name: str, start: int, *, is_alone: bool) -> None:
     """Forget that *name*, which `read` sets in the condition of a loop, holds a whole name, unless nothing else reads the input.
 
     Args:
@@ -176,11 +186,11 @@ def keep_whole(scanner: Scanner, name: str, start: int, *, is_alone: bool) -> No
     value = scanner.set_values.get(name)
     if value is None or value.named_by not in _WHOLE:
         return
-    if not (is_alone and listing_loops.leaves_input(scanner.commands[start:], start, name)):
+    if not (is_alone and listing_loops.leaves_loop_input(scanner.commands[start:], start, name)):
         scanner.set_values[name] = value._replace(named_by="")
 
 
-def is_top(scanner: Scanner, word: Word) -> bool:
+def is_repository_top(scanner: Scanner, word: Word) -> bool:
     """Whether *word* is a variable that holds the top of the repository or the empty text.
 
     If so, the scanner notes that the line relies on it.
@@ -196,10 +206,10 @@ def is_top(scanner: Scanner, word: Word) -> bool:
     return True
 
 
-def may_list_elsewhere(scanner: Scanner, word: Word) -> bool:
+def may_list_outside(scanner: Scanner, word: Word) -> bool:
     """Whether bash itself, in expanding *word* of a loop, may list a folder outside of the workspace."""
     if word.pattern is not None:
-        return objection(word.pattern, scanner.here, scanner.workspace, is_pattern=True) is not None
+        return path_violation(word.pattern, scanner.cwd, scanner.workspace, is_pattern=True) is not None
     if word.text is not None:
         return False
     # Without quotes, bash expands globs in the value of a variable and in the output of a command, too.
@@ -214,7 +224,7 @@ def _never_globs(word: Word) -> bool:
     return bool(unknown) and all(part.is_quoted or part.name.endswith(EACH_ELEMENT) for part in unknown)
 
 
-def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range) -> Value | None:
+def loop_value(scanner: Scanner, name: str, words: Sequence[Word], positions: range) -> Value | None:
     """The value that the variable of a loop over *words* has in the loop's body; None if it is not known.
 
     Args:
@@ -223,21 +233,21 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
         words: The words as the source has them.
         positions: The positions of the commands in substitutions among the words.
     """
-    if not (scanner.settles and is_own(name)):
+    if not (scanner.settles and is_line_variable(name)):
         return None
     named_by = ""
     needs: frozenset[str] = frozenset()
-    if len(words) == 1 and (value := elements.of_loop(scanner, words[0])) is not None:
+    if len(words) == 1 and (value := elements.array_loop_value(scanner, words[0])) is not None:
         return value
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
         printer = scanner.commands[positions.start : positions.stop]
-        if not (_ONE_OUTPUT.fullmatch(words[0].form) and name_listings.is_chain(printer, positions.start)):
+        if not (_ONE_OUTPUT.fullmatch(words[0].form) and name_listings.is_pipeline(printer, positions.start)):
             return None
-        first, needs = _with_known(scanner, printer[0]) if printer else (None, needs)
-        if first is None or not all(map(listings.drops_lines, printer[1:])) or not prints_plain_words(first):
+        first, needs = _substitute_in_command(scanner, printer[0]) if printer else (None, needs)
+        if first is None or not all(map(listings.filters_lines, printer[1:])) or not prints_plain_words(first):
             return None
         is_number = printer[0].words[0].text == "seq"
-        named_by = name_listings.named_by(first) if "IFS" not in scanner.source else ""
+        named_by = name_listings.printed_names_of(first) if "IFS" not in scanner.source else ""
     elif all(word.is_literal or word.pattern is not None for word in words):
         is_number = all(word.text is not None and _DIGITS.fullmatch(word.text) for word in words)
     else:
@@ -245,12 +255,12 @@ def of_loop(scanner: Scanner, name: str, words: Sequence[Word], positions: range
     return Value(None, NUMBER_GLOB if is_number else None, -1, is_number, is_shown=True, needs=needs, named_by=named_by)
 
 
-def with_values(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
+def substitute_texts(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
     """Replace variables in *words* of a loop by the texts that the line has set before, and note that it relies on them."""
-    return [one for word in words for one in _with_value(scanner, word)] if scanner.settles else list(words)
+    return [one for word in words for one in _substitute_text(scanner, word)] if scanner.settles else list(words)
 
 
-def _with_value(scanner: Scanner, word: Word) -> list[Word]:
+def _substitute_text(scanner: Scanner, word: Word) -> list[Word]:
     names = [part.name for part in word.parts if part.name]
     held = [scanner.set_values.get(name.removeprefix(SET_MARK)) for name in names if name.startswith(SET_MARK)]
     texts = [one.text for one in held if one is not None and one.text is not None]
@@ -258,21 +268,25 @@ def _with_value(scanner: Scanner, word: Word) -> list[Word]:
         return [word]
     given = iter(texts)
     if all(map(_PLAIN.fullmatch, texts)):
-        found = [made_of(word.parts, [next(given) if part.name else part.text for part in word.parts])]
-    elif len(word.parts) == 1 and not word.parts[0].is_quoted and _is_row(texts[0]) and "IFS" not in scanner.source:
-        found = [word_of([Piece(one, is_quoted=False)], one, ARGUMENT) for one in texts[0].split()]
+        found = [word_from_parts(word.parts, [next(given) if part.name else part.text for part in word.parts])]
+    elif (
+        len(word.parts) == 1 and not word.parts[0].is_quoted and _is_word_list(texts[0]) and "IFS" not in scanner.source
+    ):
+        found = [build_word([Piece(one, is_quoted=False)], one, ARGUMENT) for one in texts[0].split()]
     else:
         return [word]
-    scanner.relied.update(name.removeprefix(SET_MARK) for name in names)  # Only a variable that is set once has a text.
+    scanner.relied_on.update(
+        name.removeprefix(SET_MARK) for name in names
+    )  # Only a variable that is set once has a text.
     return found
 
 
-def _is_row(text: str) -> bool:
+def _is_word_list(text: str) -> bool:
     """Whether *text* consists of words and globs, separated only by blanks at which bash splits words."""
     return _BLANKS.issuperset(one for one in text if one.isspace()) and all(map(_ENTRY.fullmatch, text.split()))
 
 
-def _with_known(scanner: Scanner, command: Command) -> tuple[Command, frozenset[str]]:
+def _substitute_in_command(scanner: Scanner, command: Command) -> tuple[Command, frozenset[str]]:
     """*command* with the known texts of its variables in place of them, and the names of these variables."""
     words: list[Word] = []
     needs: set[str] = set()
@@ -302,4 +316,4 @@ def prints_plain_words(command: Command) -> bool:
     if any(one.form != "2>/dev/null" for one in command.redirections):
         return False
     line = " ".join(texts)
-    return any(known.fullmatch(line) for known in _PLAIN_PRINTERS) or listings.output(command) is not None
+    return any(known.fullmatch(line) for known in _PLAIN_PRINTERS) or listings.known_output(command) is not None

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import or_
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.effects import names_what_it_sets
+from toolcharter.guards.shell.effects import sets_only_named_variables
 from toolcharter.guards.shell.nodes import REPOSITORY_TOP, TEMP_FILE, Command, Word
-from toolcharter.guards.shell.parameter_expansions import made as derived_of
-from toolcharter.guards.shell.parse.word_parts import OUTPUT_PART, SET_MARK, is_glob, made_of, named_by
-from toolcharter.guards.shell.places import escaped
-from toolcharter.guards.shell.setters import Sum, set_by
+from toolcharter.guards.shell.parameter_expansions import apply_expansion as derived_of
+from toolcharter.guards.shell.parse.word_parts import OUTPUT_PART, SET_MARK, is_glob, named_by, word_from_parts
+from toolcharter.guards.shell.places import escape_glob
+from toolcharter.guards.shell.setters import Arithmetic, variables_set_by
 
 EXPANSION_MARK: Final = "~"
 """Marks `${f%.txt}` in the name of a part: it follows `SET_MARK`, and then the variable; the operation comes behind it."""
@@ -72,7 +72,7 @@ class SetVariables(NamedTuple):
     """Those that are set if the command fails."""
 
 
-def arithmetic_value(found: Sum) -> Value:
+def arithmetic_value(found: Arithmetic) -> Value:
     """The value of a variable that the arithmetic expression *found* sets."""
     return Value(None, NUMBER_GLOB if found.counts_up else None, -1, is_number=True, is_shown=True, needs=found.names)
 
@@ -99,7 +99,7 @@ def certain_values(commands: Sequence[Command], values: Mapping[str, Value | Non
     """Those of *values* that are certain."""
     # `[` and `[[` could take such a text for an operator (`-v`, `-R`) that evaluates its operand.
     found = {name: one for name, one in values.items() if one is not None and not _OPERATOR.search(one.text or "")}
-    if not all(map(names_what_it_sets, commands)) or not _has_no_hidden_setter(found, commands):
+    if not all(map(sets_only_named_variables, commands)) or not _has_no_hidden_setter(found, commands):
         return {}
     while lacking := [name for name, one in found.items() if not one.needs <= found.keys()]:
         for name in lacking:
@@ -173,7 +173,11 @@ def _is_element(command: Command, word: Word) -> bool:
 
 def _has_no_hidden_setter(values: Mapping[str, Value], commands: Iterable[Command]) -> bool:
     """Whether no command that takes names of variables (`read`, `unset`) may take the name of one of *values* in a hidden way."""
-    namers = (one for one in commands if one.words and one.words[0].text in _NAME_TAKERS and set_by(one.words) is None)
+    namers = (
+        one
+        for one in commands
+        if one.words and one.words[0].text in _NAME_TAKERS and variables_set_by(one.words) is None
+    )
     texts = [word.text or "" for one in namers for word in one.words[1:] if not _is_element(one, word)]
     # The argument of `unset 'a[0]'` is not counted: an array can only lose elements by that.
     names = {name.partition("[")[0] for name in values}
@@ -230,7 +234,7 @@ def _substitute_in_word(word: Word, values: Mapping[str, Value]) -> Word:
     bare = [(part.name, text) for part, text in zip(word.parts, texts, strict=True) if part.name and not part.is_quoted]
     if None not in texts:
         is_one = all(_PLAIN.fullmatch(text or "") for _, text in bare)
-        return made_of(word.parts, [text or "" for text in texts]) if is_one else word._replace(parts=())
+        return word_from_parts(word.parts, [text or "" for text in texts]) if is_one else word._replace(parts=())
     return word._replace(parts=()) if any(map(is_glob, word.parts)) else _describe_unknown(word, held)
 
 
@@ -264,7 +268,7 @@ def _joined_glob(word: Word, held: Sequence[Value]) -> str:
     patterns = iter([one.pattern for one in held if one.pattern not in {None, TEMP_FILE} and not one.may_be_empty])
     if any(part.name == OUTPUT_PART or EXPANSION_MARK in part.name for part in word.parts):
         return ""
-    found = [next(patterns, None) if part.name else escaped(part.text) for part in word.parts]
+    found = [next(patterns, None) if part.name else escape_glob(part.text) for part in word.parts]
     return "" if None in found else "".join(one or "" for one in found)
 
 

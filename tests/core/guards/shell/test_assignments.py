@@ -3,7 +3,7 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell.assignments import is_own, objection
+from toolcharter.guards.shell.assignments import assignment_violation, is_line_variable
 from toolcharter.guards.shell.nodes import Assignment, Word
 
 ENVIRONMENT = "changes the environment of a program"
@@ -39,7 +39,7 @@ def assignment(form: str) -> Assignment:
 )
 def test_harmless_value_of_a_harmless_name_passes(form: str) -> None:
     """They change how output looks."""
-    assert objection(assignment(form)) is None
+    assert assignment_violation(assignment(form)) is None
 
 
 @each_row(
@@ -70,7 +70,7 @@ def test_harmless_value_of_a_harmless_name_passes(form: str) -> None:
 )
 def test_any_other_has_to_be_named(form: str, why: str) -> None:
     """An unknown name, or a value beyond the known ones."""
-    assert objection(assignment(form)) == why
+    assert assignment_violation(assignment(form)) == why
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ def test_any_other_has_to_be_named(form: str, why: str) -> None:
 )
 def test_harmless_name_is_not_enough(written: Assignment) -> None:
     """Its value has to be told, and be all of it."""
-    assert objection(written) == ENVIRONMENT
+    assert assignment_violation(written) == ENVIRONMENT
 
 
 @each_row("name", ["count", "f", "out", "rc", "N", "FILE", "PID", "branch_name"])
 def test_a_name_of_the_line_itself_needs_no_rule(name: str) -> None:
     """No shell and no program gives it a meaning."""
-    assert is_own(name)
+    assert is_line_variable(name)
 
 
 @each_row(
@@ -124,13 +124,13 @@ def test_a_name_of_the_line_itself_needs_no_rule(name: str) -> None:
 )
 def test_a_name_that_others_look_at_has_to_be_named(name: str) -> None:
     """It may be in the environment already, so that its value reaches programs."""
-    assert not is_own(name)
+    assert not is_line_variable(name)
 
 
 @each_row("form", ["CI=1", "NODE_ENV=test", "RUST_LOG=debug", "RUST_BACKTRACE=full", "GOOS=linux", "FORCE_COLOR=0"])
 def test_what_a_build_is_for_needs_no_rule(form: str) -> None:
     """These values choose among what a program does anyway."""
-    assert objection(assignment(form)) is None
+    assert assignment_violation(assignment(form)) is None
 
 
 @each_row(
@@ -138,4 +138,4 @@ def test_what_a_build_is_for_needs_no_rule(form: str) -> None:
 )
 def test_what_a_build_is_for_has_few_values(form: str) -> None:
     """Any other value, and any other name of these programs, has to be mentioned."""
-    assert objection(assignment(form)) is not None
+    assert assignment_violation(assignment(form)) is not None

@@ -5,7 +5,7 @@ from tests.rows import each_row
 
 from toolcharter.api.command import ListedNames, PathAccess
 from toolcharter.guards.shell.analyse import analyse
-from toolcharter.guards.shell.inputs import fed
+from toolcharter.guards.shell.inputs import xargs_input
 from toolcharter.guards.shell.nodes import Inner
 from toolcharter.guards.shell.parse.script import parse
 
@@ -185,6 +185,6 @@ def test_two_readings_of_xargs_have_to_agree(options: str) -> None:
     """Where the table sees another command than we do, nothing is told."""
     commands = parse(f"find . | xargs {options}").commands
 
-    found = fed(commands, 1, Inner(commands[0].words))
+    found = xargs_input(commands, 1, Inner(commands[0].words))
 
     assert found is None or options == "-n1"

@@ -9,7 +9,7 @@ from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
-from toolcharter.guards.shell.parameter_expansions import made_of_glob
+from toolcharter.guards.shell.parameter_expansions import apply_to_glob
 
 KNOWN = [
     ('for f in *.jpeg; do mv "$f" "${f%.jpeg}.jpg"; done', "*.jpg"),
@@ -99,7 +99,7 @@ def test_bash_makes_names_that_match(glob: str, how: str, tmp_path: Path) -> Non
     script = f'for f in {glob}; do printf "%s\\n" "${{f{how}}}"; done'
     names = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
-    made = made_of_glob(glob, how)
+    made = apply_to_glob(glob, how)
 
     assert names
     assert made is None or all(fnmatchcase(name, made) for name in names.splitlines())

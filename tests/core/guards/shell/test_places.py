@@ -30,7 +30,7 @@ OUTSIDE = "lies outside the workspace"
 )
 def test_path_in_the_workspace_has_no_objection(path: str, folders: tuple[str, ...]) -> None:
     """What stays beneath by components, from wherever it may be seen."""
-    assert places.objection(path, folders, WS) is None
+    assert places.path_violation(path, folders, WS) is None
 
 
 @each_row(
@@ -57,7 +57,7 @@ def test_path_in_the_workspace_has_no_objection(path: str, folders: tuple[str, .
 )
 def test_path_that_leaves_the_workspace_says_why(path: str, folders: tuple[str, ...], why: str) -> None:
     """By its letters, whatever links do."""
-    assert places.objection(path, folders, WS) == why
+    assert places.path_violation(path, folders, WS) == why
 
 
 @each_row(
@@ -86,7 +86,7 @@ def test_path_that_leaves_the_workspace_says_why(path: str, folders: tuple[str, 
 )
 def test_pattern_is_held_to_all_that_it_may_match(pattern: str, why: str | None) -> None:
     """A glob counts as every path that it may become."""
-    assert places.objection(pattern, (".",), WS, is_pattern=True) == why
+    assert places.path_violation(pattern, (".",), WS, is_pattern=True) == why
 
 
 @each_row(
@@ -103,7 +103,7 @@ def test_pattern_is_held_to_all_that_it_may_match(pattern: str, why: str | None)
 )
 def test_moving_gives_the_folders_that_it_may_lead_to(path: str, folders: tuple[str, ...], moved: tuple) -> None:
     """None for what may be outside."""
-    assert places.moved(path, folders, WS) == moved
+    assert places.resolve_path(path, folders, WS) == moved
 
 
 @each_row(
@@ -128,7 +128,7 @@ def test_protected_is_what_bears_the_name(path, is_pattern, is_protected) -> Non
 
 def test_escaped_path_matches_itself_alone() -> None:
     """Every character that a glob would read otherwise is escaped."""
-    assert places.escaped("a*b?[c]\\d") == "a\\*b\\?\\[c]\\\\d"
+    assert places.escape_glob("a*b?[c]\\d") == "a\\*b\\?\\[c]\\\\d"
     assert not places.is_outside("a", WS)
     assert places.is_outside("../a", WS)
     assert places.is_top("a/..", (".",), WS)

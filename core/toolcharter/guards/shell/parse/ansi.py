@@ -17,7 +17,7 @@ _ESCAPE = re.compile(
 )
 
 
-def unescaped(body: str) -> str:
+def decode_escapes(body: str) -> str:
     """Decode *body*, the text between the quotes.
 
     Raises:

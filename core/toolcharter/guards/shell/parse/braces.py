@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from typing import TypeAlias
 
 from toolcharter.guards.shell.nodes import NotUnderstood, Word, quoted
-from toolcharter.guards.shell.parse.word_parts import Mode, Piece, word_of
+from toolcharter.guards.shell.parse.word_parts import Mode, Piece, build_word
 
 MAX_WORDS = 64
 """The most words that one word may expand to."""
@@ -23,7 +23,7 @@ _LETTERS = re.compile(r"([a-z])\.\.([a-z])(?:\.\.([1-9][0-9]?))?|([A-Z])\.\.([A-
 _Atoms: TypeAlias = tuple[Piece, ...]
 
 
-def words_of(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word]:
+def expand_braces(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word]:
     """Expand the braces of one word of the source.
 
     Args:
@@ -38,22 +38,22 @@ def words_of(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word]:
         NotUnderstood: The braces make too many words.
     """
     if not mode.braces or not any("{" in piece.text for piece in pieces if not piece.is_quoted):
-        return [word_of(pieces, source, mode)]
+        return [build_word(pieces, source, mode)]
     atoms = [atom for piece in pieces for atom in _atoms(piece)]
     if len(atoms) > _MAX_ATOMS:
         raise NotUnderstood(f"A word with braces has more than {_MAX_ATOMS} parts.")
-    atoms = _counted(atoms)
+    atoms = _expand_sequences(atoms)
     if not _is_balanced(atoms) or _has_sequence(atoms):
-        return [_unclear(pieces, source)]
+        return [_unknown_word(pieces, source)]
     expanded = _expand(atoms)
     if len(expanded) == 1:
-        return [word_of(_merged(expanded[0]), source, mode)]
-    words = [word_of(merged, _written(merged, source), mode) for merged in map(_merged, expanded) if merged]
+        return [build_word(_merged(expanded[0]), source, mode)]
+    words = [build_word(merged, _written(merged, source), mode) for merged in map(_merged, expanded) if merged]
     # Bash expands `$a{b,c}` to `$ab` and `$ac`.
     return [word._replace(parts=()) for word in words]
 
 
-def _unclear(pieces: Sequence[Piece], source: str) -> Word:
+def _unknown_word(pieces: Sequence[Piece], source: str) -> Word:
     """An unknown word, for braces that bash may expand in another way."""
     prefix = "" if pieces[0].is_quoted else re.split(r"[{*?\[~]", pieces[0].text, maxsplit=1)[0]
     hints = ("".join(piece.text for piece in pieces),) if all(piece.is_known for piece in pieces) else ()
@@ -91,7 +91,7 @@ def _is(atom: Piece, mark: str) -> bool:
     return atom.text == mark and not atom.is_quoted
 
 
-def _turn(atom: Piece) -> int:
+def _depth_change(atom: Piece) -> int:
     """How much deeper *atom* goes."""
     return _is(atom, "{") - _is(atom, "}")
 
@@ -99,7 +99,7 @@ def _turn(atom: Piece) -> int:
 def _is_balanced(atoms: Sequence[Piece]) -> bool:
     depth = deepest = 0
     for atom in atoms:
-        depth += _turn(atom)
+        depth += _depth_change(atom)
         deepest = max(deepest, depth)
         if depth < 0:
             return False
@@ -112,13 +112,13 @@ def _has_sequence(atoms: Sequence[Piece]) -> bool:
     """Whether it may hold `{1..3}`; which of those expand is a matter of fine rules."""
     depth = 0
     for atom in atoms:
-        depth += _turn(atom)
+        depth += _depth_change(atom)
         if depth and ".." in atom.text:
             return True
     return False
 
 
-def _counted(atoms: Sequence[Piece]) -> list[Piece]:
+def _expand_sequences(atoms: Sequence[Piece]) -> list[Piece]:
     """*atoms* with the choices in place of each plain sequence of at most `MAX_WORDS` numbers or letters."""
     at = 0
     counted: list[Piece] = []
@@ -126,7 +126,7 @@ def _counted(atoms: Sequence[Piece]) -> list[Piece]:
         is_braced = _is(atoms[at], "{") and at + 2 < len(atoms) and _is(atoms[at + 2], "}")
         texts = _sequence(atoms[at + 1].text) if is_braced and not atoms[at + 1].is_quoted else ()
         if texts:
-            counted += _choosing(texts)
+            counted += _choice_atoms(texts)
             at += 2
         else:
             counted.append(atoms[at])
@@ -154,7 +154,7 @@ def _steps(start: int, end: int, step: int) -> range:
     return found if len(found) <= MAX_WORDS else range(0)
 
 
-def _choosing(texts: Sequence[str]) -> list[Piece]:
+def _choice_atoms(texts: Sequence[str]) -> list[Piece]:
     """The atoms of a choice between *texts*; of one text, that."""
     if len(texts) == 1:
         return [Piece(texts[0], is_quoted=False)]
@@ -169,7 +169,7 @@ def _expand(atoms: Sequence[Piece]) -> list[_Atoms]:
     while at < len(atoms):
         if _is(atoms[at], "{"):
             end = _closing(atoms, at)
-            results = _joined(results, _choices(atoms[at : end + 1]))
+            results = _concatenate(results, _choices(atoms[at : end + 1]))
             at = end
         else:
             results = [(*one, atoms[at]) for one in results]
@@ -182,7 +182,7 @@ def _closing(atoms: Sequence[Piece], start: int) -> int:
     depth, at = 1, start
     while depth:
         at += 1
-        depth += _turn(atoms[at])
+        depth += _depth_change(atoms[at])
     return at
 
 
@@ -191,7 +191,7 @@ def _choices(atoms: Sequence[Piece]) -> list[_Atoms]:
     depth = 0
     commas: list[int] = []
     for at, atom in enumerate(atoms):
-        depth += _turn(atom)
+        depth += _depth_change(atom)
         if depth == 1 and _is(atom, ","):
             commas.append(at)
     if not commas:
@@ -203,7 +203,7 @@ def _choices(atoms: Sequence[Piece]) -> list[_Atoms]:
     return choices
 
 
-def _joined(left: list[_Atoms], right: list[_Atoms]) -> list[_Atoms]:
+def _concatenate(left: list[_Atoms], right: list[_Atoms]) -> list[_Atoms]:
     _check_number(len(left) * len(right))
     return [(*one, *other) for one, other in product(left, right)]
 

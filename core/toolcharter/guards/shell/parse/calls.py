@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.parameter_expansions import made
+from toolcharter.guards.shell.assignments import is_line_variable
+from toolcharter.guards.shell.parameter_expansions import apply_expansion
 from toolcharter.guards.shell.parse.notes import Definition, Notes, Reference, Use
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -46,7 +46,7 @@ class UncertainError(Exception):
     """The effect of a call is not known."""
 
 
-def edited(source: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> str:
+def apply_edits(source: str, start: int, end: int, edits: Sequence[tuple[int, int, str]]) -> str:
     """The text of *source* from *start* to *end* with the *edits* applied, each a start, an end and the new text."""
     at = start
     parts: list[str] = []
@@ -86,15 +86,15 @@ def _argument(written: str, text: str | None) -> _Argument:
 
 
 def _occurs(name: str, text: str) -> bool:
-    return re.search(_whole(name), text) is not None
+    return re.search(_name_pattern(name), text) is not None
 
 
-def _whole(name: str) -> str:
+def _name_pattern(name: str) -> str:
     """A pattern that matches *name* as a whole identifier."""
     return rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])"
 
 
-class Call:
+class FunctionCall:
     """One call of one function."""
 
     def __init__(self, source: str, notes: Notes, definition: Definition, use: Use, number: int) -> None:
@@ -135,7 +135,7 @@ class Call:
         own = self._source[self._definition.start : self._definition.end]
         for name in _VARIABLE.findall(argument.inner):
             where = self._others if name in self._local else f"{self._others} {own}"
-            if not is_own(name) or _occurs(name, where):
+            if not is_line_variable(name) or _occurs(name, where):
                 raise UncertainError
 
     def programs(self) -> Iterator[str | None]:
@@ -155,7 +155,7 @@ class Call:
         edits = [edit for one in self._references if (edit := self._replaced(one)) is not None]
         edits += self._renamed()
         edits += self._returned()
-        text = edited(self._source, body.body, body.closed, edits)
+        text = apply_edits(self._source, body.body, body.closed, edits)
         if self._returns:
             text = f"( {text} )"
         own = self._source[body.closed : body.end]
@@ -188,7 +188,7 @@ class Call:
         if (
             self._calls
             or _SETS_IN_ARITHMETIC.search(self._source, start, end)
-            or any(map(_lasts, self._inside, self._programs))
+            or any(map(_outlives_subshell, self._inside, self._programs))
         ):
             raise UncertainError
         for begin, stop in self._notes.named:
@@ -200,7 +200,7 @@ class Call:
         """Whether something outside the function may look at the variable *name*."""
         definition = self._definition
         outside = f"{self._source[: definition.start]} {self._source[definition.end :]}"
-        return not is_own(name) or _occurs(name, outside)
+        return not is_line_variable(name) or _occurs(name, outside)
 
     def _returned(self) -> Iterator[tuple[int, int, str]]:
         for one in self._inside:
@@ -264,7 +264,7 @@ class Call:
                 raise UncertainError
             is_given = argument is not None and (argument.text != "" or not how.startswith(":"))
             return self._inserted(one, _literal(found[1] if is_given else ""))
-        value = None if argument is None or argument.text is None else made(argument.text, how)
+        value = None if argument is None or argument.text is None else apply_expansion(argument.text, how)
         if value is None:
             raise UncertainError
         return self._inserted(one, _literal(value))
@@ -304,7 +304,11 @@ class Call:
                 raise UncertainError
             for start, end in use.spans[1 + self._is_flagged(use) :]:
                 named = _NAME.match(self._source, start, end)
-                if named is None or self._source[named.end() : end][:1] not in {"", "="} or not is_own(named.group()):
+                if (
+                    named is None
+                    or self._source[named.end() : end][:1] not in {"", "="}
+                    or not is_line_variable(named.group())
+                ):
                     raise UncertainError
                 found[named.group()] = ""
         for name in found:
@@ -313,7 +317,7 @@ class Call:
             while not found[name] or _occurs(found[name], self._source) or found[name] in {*found}:
                 count += 1
                 found[name] = f"{name.lower()}_{count}"
-            if not is_own(found[name]):
+            if not is_line_variable(found[name]):
                 raise UncertainError
         return found
 
@@ -327,7 +331,7 @@ class Call:
         definition = self._definition
         if _occurs(name, self._others) and self._calls:
             raise UncertainError
-        first = re.search(_whole(name), self._source[definition.body : definition.end])
+        first = re.search(_name_pattern(name), self._source[definition.body : definition.end])
         at = definition.body if first is None else definition.body + first.start()
         declared = (one for one in self._inside if one.program == "local" and one.start <= at < one.end)
         if not any(one.is_first and one.branches == 1 and one.depth == definition.depth for one in declared):
@@ -343,7 +347,7 @@ class Call:
         declared = [(one.start, one.end) for one in self._inside if one.program == "local"]
         heads = {span[0] for one in self._inside if one.program == "local" for span in one.spans}
         for name, other in self._local.items():
-            for found in re.finditer(_whole(name), body):
+            for found in re.finditer(_name_pattern(name), body):
                 place = (start + found.start(), start + found.end())
                 if place[0] in heads:
                     continue
@@ -375,7 +379,7 @@ class Call:
                 yield start, end if not equals else start + len(name), self._local[name] + behind
 
 
-def _lasts(use: Use, program: str | None) -> bool:
+def _outlives_subshell(use: Use, program: str | None) -> bool:
     """Whether what *use* does may still be so when a subshell has ended."""
     if use.program is None:
         return program is None or program == "printf" or program in _LASTING

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.nodes import TOP_OF_REPOSITORY, Assignment, Command, Redirection, Word
-from toolcharter.guards.shell.parse.cwd import Flow, after, either, enters, moves
+from toolcharter.guards.shell.parse.cwd import Flow, folders_after, is_cd_to, may_change_folder, merge_folders
 from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.redirections import read_redirection
 from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
@@ -57,18 +57,20 @@ def _plain(scanner: Scanner, text: str) -> Flow:
     words: list[Word] = []
     for found in _PLAIN_WORD.finditer(text):
         scanner.at = start + found.end()
-        scanner.note(start + found.start())
+        scanner.record_span(start + found.start())
         word = found.group()
         words.append(Word(word, word, None, word))
     if scanner.notes is not None:
         spans = [(start + one.start(), start + one.end()) for one in _PLAIN_WORD.finditer(text)]
-        _note(scanner, scanner.notes, (start, scanner.at), words, spans, bare=True, first=scanner.statement == start)
+        _note_use(
+            scanner, scanner.notes, (start, scanner.at), words, spans, bare=True, first=scanner.statement == start
+        )
     scanner.programs.add((start, start + len(words[0].form)))
     scanner.at = start + len(text)
     if words[0].form in _DECLARING:
         _declare(scanner, words[1:])
-    scanner.emit(Command(tuple(words), (), (), scanner.stdin_from, (), scanner.here, scanner.within, start))
-    return _flow(scanner, words)
+    scanner.emit(Command(tuple(words), (), (), scanner.stdin_from, (), scanner.cwd, scanner.within, start))
+    return _apply_cd(scanner, words)
 
 
 def _simple(scanner: Scanner) -> Flow:
@@ -93,27 +95,27 @@ def _simple(scanner: Scanner) -> Flow:
                 words.append(word)
                 spans.append((at, scanner.at))
                 end = scanner.at
-                scanner.blanks()
+                scanner.skip_blanks()
                 continue
             scanner.names_program, scanner.takes_names = not spans, scanner.lists and bool(spans)
             words += read_words(scanner)
             scanner.names_program = scanner.takes_names = False
             spans.append((at, scanner.at))
         end = scanner.at
-        scanner.blanks()
+        scanner.skip_blanks()
     if scanner.at == start or (timed and not spans):
         raise scanner.fail("A command is missing.")
     if spans:
-        _check(scanner, words, spans, timed=timed)
+        _check_program(scanner, words, spans, timed=timed)
         if scanner.notes is not None:
-            _note(scanner, scanner.notes, (start, end), words, spans, bare=not assignments, first=is_first)
+            _note_use(scanner, scanner.notes, (start, end), words, spans, bare=not assignments, first=is_first)
     elif scanner.notes is not None and is_first and not (scanner.depth or scanner.branches):
         scanner.notes.statements.add(start)
     add_command(scanner, start, tuple(words), tuple(assignments), tuple(redirections))
-    return _flow(scanner, words)
+    return _apply_cd(scanner, words)
 
 
-def _note(
+def _note_use(
     scanner: Scanner,
     notes: Notes,
     place: Span,
@@ -134,14 +136,14 @@ def _is_over(scanner: Scanner) -> bool:
         return True
     character = scanner.source[scanner.at]
     if character == "#":
-        scanner.comment()
+        scanner.skip_comment()
         return True
     if character == "&":
         return not scanner.source.startswith("&>", scanner.at)
     return character in ";|\n)"
 
 
-def _check(scanner: Scanner, words: list[Word], spans: Sequence[Span], *, timed: bool) -> None:
+def _check_program(scanner: Scanner, words: list[Word], spans: Sequence[Span], *, timed: bool) -> None:
     if not timed:
         scanner.programs.add(spans[0])
     if not words:
@@ -157,14 +159,14 @@ def _check(scanner: Scanner, words: list[Word], spans: Sequence[Span], *, timed:
     elif program == "[[":  # with a quote, or made by an expansion: bash looks for a program of this name
         raise scanner.fail("'[[' is quoted, so that it begins no test.")
     elif program == "[" and spans[0][1] - spans[0][0] == 1:
-        _is_test(scanner, spans)
+        _record_test_span(scanner, spans)
     elif program in _DECLARING:
         _declare(scanner, words[1:])
     elif program == "unset":
         words[1:] = [subscripts.checked(scanner, word) if "[" in (word.text or "") else word for word in words[1:]]
 
 
-def _is_test(scanner: Scanner, spans: Sequence[Span]) -> None:
+def _record_test_span(scanner: Scanner, spans: Sequence[Span]) -> None:
     """Record a `[ ... ]` as one span, as tree-sitter-bash sees it."""
     scanner.spans.difference_update(spans)
     scanner.programs.discard(spans[0])
@@ -190,80 +192,78 @@ def add_command(
     stdin_from = (*scanner.stdin_from, *scanner.feeding.inputs)
     if substitutes and any(one.operator.startswith("<<") and one.text is None for one in redirections):
         stdin_from += substitutes
-    command = Command(
-        words, assignments, redirections, _once(stdin_from), substitutes, scanner.here, scanner.within, at
-    )
+    command = Command(words, assignments, redirections, _once(stdin_from), substitutes, scanner.cwd, scanner.within, at)
     position = scanner.emit(command)
     for fed in scanner.feeding.outputs:
-        feed(scanner, fed, (position,))
+        add_stdin(scanner, fed, (position,))
 
 
-def feed(scanner: Scanner, position: int, stdin_from: Sequence[int]) -> None:
+def add_stdin(scanner: Scanner, position: int, stdin_from: Sequence[int]) -> None:
     """Record that the command at *position* may read the output of the commands *stdin_from*."""
     command = scanner.commands[position]
     scanner.commands[position] = command._replace(stdin_from=_once((*command.stdin_from, *stdin_from)))
 
 
-def _flow(scanner: Scanner, words: Sequence[Word]) -> Flow:
-    here = scanner.here
-    if not moves(words):
+def _apply_cd(scanner: Scanner, words: Sequence[Word]) -> Flow:
+    here = scanner.cwd
+    if not may_change_folder(words):
         return Flow(here, here)
     scanner.moves += 1
     words = [word.placed for word in words]
     if (scanner.branches and not _enters_each_time(scanner, words)) or "CDPATH" in scanner.values:
-        scanner.here = ()
+        scanner.cwd = ()
         return Flow((), ())
     if [word.form for word in words] == ["cd", "-"]:
-        return _back(scanner)
-    _leave(scanner)
-    if enters(words) and words[0].text == "cd" and _is_top(scanner, words[1]):
-        return Flow(either((".",), here), here)
-    first, *others = _turns(scanner, words)
-    moved = after(first, here, scanner.workspace)
+        return _resolve_cd_dash(scanner)
+    _record_oldpwd(scanner)
+    if is_cd_to(words) and words[0].text == "cd" and _is_top(scanner, words[1]):
+        return Flow(merge_folders((".",), here), here)
+    first, *others = _words_per_turn(scanner, words)
+    moved = folders_after(first, here, scanner.workspace)
     for turn in others:
-        moved = either(moved, after(turn, here, scanner.workspace))
+        moved = merge_folders(moved, folders_after(turn, here, scanner.workspace))
     if scanner.commands[-1].at < scanner.enters:
         return Flow(moved, moved)
-    return Flow(moved, here if words[0].text == "cd" or enters(words) else ())
+    return Flow(moved, here if words[0].text == "cd" or is_cd_to(words) else ())
 
 
 def _enters_each_time(scanner: Scanner, words: Sequence[Word]) -> bool:
     """Whether *words* are a `cd` that runs and succeeds in each turn: loops over words enclose it, and no condition does."""
     is_certain = scanner.turning == scanner.branches and scanner.commands[-1].at < scanner.enters
-    return is_certain and enters(words) and words[0].text == "cd" and words[1].form != "-"
+    return is_certain and is_cd_to(words) and words[0].text == "cd" and words[1].form != "-"
 
 
-def _leave(scanner: Scanner) -> None:
+def _record_oldpwd(scanner: Scanner) -> None:
     """Record the folders that `OLDPWD` may be after the `cd` just read, which may have failed."""
     is_first = scanner.moves == 1 and scanner.settles
-    known = scanner.left if scanner.left_at == scanner.moves - 1 else ()
+    known = scanner.old_cwd if scanner.old_cwd_moves == scanner.moves - 1 else ()
     is_plain = scanner.commands[-1].words[0].text == "cd" and _ELSEWHERE.search(scanner.source) is None
-    scanner.left = () if not is_plain else scanner.here if is_first else either(known, scanner.here)
-    scanner.left_at = scanner.moves
+    scanner.old_cwd = () if not is_plain else scanner.cwd if is_first else merge_folders(known, scanner.cwd)
+    scanner.old_cwd_moves = scanner.moves
 
 
-def _back(scanner: Scanner) -> Flow:
+def _resolve_cd_dash(scanner: Scanner) -> Flow:
     """Resolve `cd -`, if it can lead to only one folder: replace the dash by the path of that folder."""
-    here, command = scanner.here, scanner.commands[-1]
-    left = scanner.left if scanner.left_at == scanner.moves - 1 and here else ()
+    here, command = scanner.cwd, scanner.commands[-1]
+    left = scanner.old_cwd if scanner.old_cwd_moves == scanner.moves - 1 and here else ()
     if len(left) != 1 or not scanner.workspace:
-        scanner.here = ()
+        scanner.cwd = ()
         return Flow((), ())
     path = normpath(join(scanner.workspace, left[0]))
     dash = command.words[1]._replace(text=path, prefix=path)
     scanner.commands[-1] = command._replace(words=(command.words[0], dash))
-    scanner.left, scanner.left_at = either(left, here), scanner.moves
+    scanner.old_cwd, scanner.old_cwd_moves = merge_folders(left, here), scanner.moves
     return Flow(left, left if command.at < scanner.enters else here)
 
 
 def _is_top(scanner: Scanner, word: Word) -> bool:
     """Whether *word* is the top of the repository or empty, as a substitution or as a variable."""
     return TOP_OF_REPOSITORY.fullmatch(word.form) is not None or (
-        bool(word.parts) and tracked_variables.is_top(scanner, word)
+        bool(word.parts) and tracked_variables.is_repository_top(scanner, word)
     )
 
 
-def _turns(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Word]]:
+def _words_per_turn(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Word]]:
     """*words* once for each value of a loop's variable, if the last word holds that variable and no other; else only *words*."""
     names = {part.name for part in words[-1].parts if part.name}
     name = names.pop() if len(names) == 1 else ""

@@ -5,8 +5,8 @@ Source: POSIX.1-2024, shell command language, 2.9.4 and 2.9.5; bash(1), "Compoun
 
 import re
 
-from toolcharter.guards.shell.parse.commands import add_command, feed
-from toolcharter.guards.shell.parse.conditionals import branching, read_case, read_if, read_test
+from toolcharter.guards.shell.parse.commands import add_command, add_stdin
+from toolcharter.guards.shell.parse.conditionals import read_branches, read_case, read_if, read_test
 from toolcharter.guards.shell.parse.cwd import Flow
 from toolcharter.guards.shell.parse.expansions import read_arithmetic
 from toolcharter.guards.shell.parse.loops import read_for, read_select, read_while
@@ -23,7 +23,7 @@ _OF_BASH = frozenset({"select", "function", "[["})
 
 def is_compound(scanner: Scanner) -> bool:
     """Whether a compound command comes next."""
-    return scanner.bare() in _READERS or scanner.source.startswith("(", scanner.at)
+    return scanner.next_bare() in _READERS or scanner.source.startswith("(", scanner.at)
 
 
 def read_compound(scanner: Scanner) -> Flow:
@@ -32,30 +32,30 @@ def read_compound(scanner: Scanner) -> Flow:
         scanner.bash_only("'time' before a compound command")
         _hide_time(scanner)
     start, at, is_statement = len(scanner.commands), scanner.at, scanner.statement == scanner.at
-    with scanner.deeper():
+    with scanner.nested():
         flow = _read(scanner)
     closed = scanner.at
     _redirected(scanner, start)
     if scanner.notes is not None:
         scanner.notes.closed, scanner.notes.end = closed, scanner.at
         scanner.notes.loops.append(Loop(at, closed, scanner.at, is_statement))
-    scanner.comment()
-    if not scanner.is_break() or scanner.source.startswith("(", scanner.at):
+    scanner.skip_comment()
+    if not scanner.is_word_end() or scanner.source.startswith("(", scanner.at):
         raise scanner.fail("Something follows a compound command.")
     return flow
 
 
 def _read(scanner: Scanner) -> Flow:
-    if scanner.bare() in _OF_BASH or scanner.source.startswith("((", scanner.at):
+    if scanner.next_bare() in _OF_BASH or scanner.source.startswith("((", scanner.at):
         scanner.bash_only("This compound command")
     if scanner.take("(("):
         found = read_arithmetic(scanner)
         if found is not None:
             scanner.set_names |= found.certain
-        return Flow(scanner.here, scanner.here)
+        return Flow(scanner.cwd, scanner.cwd)
     if scanner.take("("):
         return _subshell(scanner)
-    word = scanner.bare()
+    word = scanner.next_bare()
     scanner.at += len(word)
     return _READERS[word](scanner)
 
@@ -74,12 +74,12 @@ def _redirected(scanner: Scanner, start: int) -> None:
     with scanner.collecting():
         if redirections := read_redirections(scanner):
             for position in range(start, end):
-                feed(scanner, position, scanner.feeding.inputs)
+                add_stdin(scanner, position, scanner.feeding.inputs)
             add_command(scanner, at, (), (), redirections)
 
 
 def _subshell(scanner: Scanner) -> Flow:
-    before = scanner.here
+    before = scanner.cwd
     with scanner.subprocess_scope("subshell"):
         scanner.read_list(frozenset())
     scanner.expect(")")
@@ -88,7 +88,7 @@ def _subshell(scanner: Scanner) -> Flow:
 
 def _group(scanner: Scanner) -> Flow:
     flow = scanner.read_list(frozenset({"}"}))
-    scanner.close("}")
+    scanner.expect_word("}")
     return flow
 
 
@@ -113,17 +113,17 @@ def _function(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
     is_plain = (scanner.statement, scanner.depth, scanner.branches) == (start, depth, 0) and not scanner.within
     scanner.functions += [name]
     notes = scanner.notes = scanner.notes or Notes()
-    scanner.newlines()
+    scanner.skip_newlines()
     body = scanner.at
-    if scanner.bare() not in _BODIES and not scanner.source.startswith("(", scanner.at):
+    if scanner.next_bare() not in _BODIES and not scanner.source.startswith("(", scanner.at):
         raise scanner.fail("The body of a function is not understood.")
-    before, moved, scanner.here = scanner.here, scanner.moves, ()
+    before, moved, scanner.cwd = scanner.cwd, scanner.moves, ()
     names = scanner.set_names
     if any(one.startswith("function ") for one in scanner.within):
         # It may run after the enclosing function has ended, when the local arrays of that function are gone.
         scanner.set_names = frozenset(one for one in names if "[" not in one)
-    with scanner.deeper():
-        branching(scanner, read_compound, f"function {name}")
+    with scanner.nested():
+        read_branches(scanner, read_compound, f"function {name}")
         inside = scanner.depth + 1
     scanner.set_names = names
     notes.definitions.append(Definition(name, start, body, notes.closed, notes.end, inside, is_plain))

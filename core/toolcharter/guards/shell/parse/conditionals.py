@@ -1,4 +1,4 @@
-"""Parses `if`, `case` and `[[ ... ]]`; and `branching`, for all commands of which parts may not run.
+"""Parses `if`, `case` and `[[ ... ]]`; and `read_branches`, for all commands of which parts may not run.
 
 Source: POSIX.1-2024, shell command language, 2.9.4; bash(1), "Conditional Constructs".
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 else:
     subscripts = lazy("toolcharter.guards.shell.parse.subscripts")
 
-ELSEWHERE = "A loop runs over names that may lie outside of the workspace."
+LISTS_OUTSIDE = "A loop runs over names that may lie outside of the workspace."
 NAMED = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)")
 # Bash evaluates the operands of these operators, or takes them for names of variables.
 _EVALUATING = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"})
@@ -35,13 +35,13 @@ _ALWAYS_SET = frozenset({"$OSTYPE", "$HOSTTYPE", "$MACHTYPE", "${OSTYPE}", "${HO
 _CONNECTIVE = re.compile(r"&&|\|\||[<>](?!\()|[()]")
 
 
-def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = "") -> Flow:
+def read_branches(scanner: Scanner, read: Callable[[Scanner], object], label: str = "") -> Flow:
     """Read a command of which parts may run never, once or several times.
 
     If a part changes the folder, the folder is unknown afterwards, and for loops and functions already from their beginning.
     But if *read* returns True, each turn of the loop ends in the folder in which it began, so that the folder stays known.
     """
-    start, before, moved, within = len(scanner.commands), scanner.here, scanner.moves, scanner.within
+    start, before, moved, within = len(scanner.commands), scanner.cwd, scanner.moves, scanner.within
     looked, names = len(scanner.reaches), scanner.set_names
     scanner.branches += 1
     scanner.within = (*within, label) if label else within
@@ -49,16 +49,16 @@ def branching(scanner: Scanner, read: Callable[[Scanner], object], label: str = 
     scanner.within, scanner.set_names = within, names
     scanner.branches -= 1
     if scanner.moves == moved or comes_back:
-        scanner.here = before
+        scanner.cwd = before
         return Flow(before, before)
     for position in range(start if label else len(scanner.commands), len(scanner.commands)):
         scanner.commands[position] = scanner.commands[position]._replace(folders=())
     if label and len(scanner.reaches) > looked:
-        scanner.mark_unsupported(ELSEWHERE)
+        scanner.mark_unsupported(LISTS_OUTSIDE)
     return Flow((), ())
 
 
-def holds_found(scanner: Scanner, word: Word) -> bool:
+def holds_environment(scanner: Scanner, word: Word) -> bool:
     """Whether *word* may hold a variable of the environment, which the line has not set."""
     if word.text is not None or word.form.strip('"') in _ALWAYS_SET:
         return False
@@ -67,84 +67,84 @@ def holds_found(scanner: Scanner, word: Word) -> bool:
 
 def read_if(scanner: Scanner) -> Flow:
     """Read from behind `if`."""
-    return branching(scanner, _if_parts)
+    return read_branches(scanner, _if_parts)
 
 
 def _if_parts(scanner: Scanner) -> None:
     scanner.read_list(frozenset({"then"}))
-    gained = scanner.gained
-    scanner.close("then")
+    gained = scanner.set_by_last
+    scanner.expect_word("then")
     scanner.set_names = gained.success
     scanner.read_list(frozenset({"elif", "else", "fi"}))
     scanner.set_names = gained.failure
-    word = scanner.bare()
-    scanner.close(word)
+    word = scanner.next_bare()
+    scanner.expect_word(word)
     if word == "elif":
         _if_parts(scanner)
     elif word == "else":
         scanner.read_list(frozenset({"fi"}))
-        scanner.close("fi")
+        scanner.expect_word("fi")
 
 
 def read_case(scanner: Scanner) -> Flow:
     """Read from behind `case`."""
-    return branching(scanner, _case_parts)
+    return read_branches(scanner, _case_parts)
 
 
 def _case_parts(scanner: Scanner) -> None:
-    scanner.blanks()
-    _compared(scanner)
-    scanner.newlines()
-    scanner.close("in")
-    scanner.newlines()
-    while scanner.bare() != "esac":
+    scanner.skip_blanks()
+    _read_compared(scanner)
+    scanner.skip_newlines()
+    scanner.expect_word("in")
+    scanner.skip_newlines()
+    while scanner.next_bare() != "esac":
         _case_item(scanner)
-    scanner.close("esac")
+    scanner.expect_word("esac")
 
 
-def _compared(scanner: Scanner) -> None:
+def _read_compared(scanner: Scanner) -> None:
     """Read a word of a comparison. The branch that runs reveals the value of a variable in it."""
     word = read_word(scanner)
     scanner.compared.update(NAMED.findall(word.form))
-    if holds_found(scanner, word):
+    if holds_environment(scanner, word):
         scanner.mark_unsupported("A 'case' compares what cannot be determined.")
 
 
 def _case_item(scanner: Scanner) -> None:
     scanner.take("(")
     while True:
-        scanner.blanks()
-        _compared(scanner)
-        scanner.blanks()
+        scanner.skip_blanks()
+        _read_compared(scanner)
+        scanner.skip_blanks()
         if not scanner.take("|"):
             break
     scanner.expect(")")
     names = scanner.set_names
     scanner.read_list(frozenset({"esac"}))
     scanner.set_names = names
-    if not (scanner.take(";;&") or scanner.take(";;") or scanner.take(";&")) and scanner.bare() != "esac":
+    if not (scanner.take(";;&") or scanner.take(";;") or scanner.take(";&")) and scanner.next_bare() != "esac":
         raise scanner.fail("A branch of 'case' is not closed.")
-    scanner.newlines()
+    scanner.skip_newlines()
 
 
 def read_test(scanner: Scanner) -> Flow:
     """Read from behind `[[`, as a command of that name."""
     start, words = scanner.at - 2, [literal("[[")]
     with scanner.collecting():
-        scanner.newlines()
-        while scanner.bare() != "]]":
+        scanner.skip_newlines()
+        while scanner.next_bare() != "]]":
             word = _test_word(scanner)
             words.append(subscripts.checked(scanner, word) if words[-1].text == "-v" else word)
-            scanner.newlines()
-        scanner.close("]]")
+            scanner.skip_newlines()
+        scanner.expect_word("]]")
         words.append(literal("]]"))
         if any(word.text in _EVALUATING and not _is_harmless(scanner, words, at) for at, word in enumerate(words)):
             scanner.mark_unsupported("A condition evaluates its operands.")
         if scanner.settles:
-            _note_matches(scanner, words)
+            _record_rematch(scanner, words)
         scanner.tests.add((start, scanner.at))
         add_command(scanner, start, tuple(words))
-    return Flow(scanner.here, scanner.here)
+    return Flow(scanner.cwd, scanner.cwd)
 
 
 def _is_harmless(scanner: Scanner, words: Sequence[Word], at: int) -> bool:
@@ -166,11 +166,11 @@ def _is_number(scanner: Scanner, word: Word) -> bool:
         return word.is_number or word.pattern == NUMBER_GLOB
     if name not in scanner.set_names:
         return False
-    scanner.computed.add(name)
+    scanner.numbers.add(name)
     return True
 
 
-def _note_matches(scanner: Scanner, words: Sequence[Word]) -> None:
+def _record_rematch(scanner: Scanner, words: Sequence[Word]) -> None:
     """Record the value of `BASH_REMATCH` after a condition *words*: text of the word that a regular expression matched."""
     for word in (words[at - 1] for at, one in enumerate(words) if one.text == "=~"):
         names = [part.name for part in word.parts if part.name and part.name != OUTPUT_PART]
@@ -179,7 +179,7 @@ def _note_matches(scanner: Scanner, words: Sequence[Word]) -> None:
             needs = frozenset(name.lstrip(SET_MARK + EXPANSION_MARK).partition(EXPANSION_MARK)[0] for name in names)
             value = Value(None, None, -1, is_shown=True, needs=needs)
         scanner.forget(REMATCH)
-        scanner.put(REMATCH, value)
+        scanner.set_value(REMATCH, value)
         scanner.set_names |= {REMATCH}
 
 
@@ -189,9 +189,9 @@ def _test_word(scanner: Scanner) -> Word:
     if found := _CONNECTIVE.match(scanner.source, scanner.at):
         scanner.at = found.end()
         return literal(found.group())
-    if scanner.bare() == "=~":
+    if scanner.next_bare() == "=~":
         scanner.at += 2
-        scanner.blanks()
+        scanner.skip_blanks()
         scanner.expression_at = scanner.at
         return literal("=~")
     start = scanner.tested_at = scanner.at

@@ -57,8 +57,8 @@ def check(scanner: "Scanner") -> None:
         root = _parser().parse(source).root_node
     if root.has_error:
         raise NotUnderstood("The command line does not parse.")
-    seen = _Seen()
-    seen.look(root)
+    seen = _TreeSpans()
+    seen.walk(root)
     offsets = None if len(source) == len(scanner.source) else _offsets(scanner.source)
     if (
         seen.programs != _in_bytes(scanner.programs, offsets)
@@ -119,7 +119,7 @@ def _in_bytes(spans: set["Span"], offsets: list[int] | None) -> set["Span"]:
     return spans if offsets is None else {(offsets[start], offsets[end]) for start, end in spans}
 
 
-class _Seen:
+class _TreeSpans:
     """The spans of words, programs and conditions in the tree."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class _Seen:
         self.tests: set[Span] = set()
         self.unsupported: str | None = None
 
-    def look(self, root: Any) -> None:
+    def walk(self, root: Any) -> None:
         """Walk the whole tree without recursion. It skips text between backticks, which is parsed as a source of its own."""
         stack = [root]
         while stack:
@@ -138,8 +138,8 @@ class _Seen:
                 self.unsupported = self.unsupported or kind
             if kind == "command_substitution" and children[0].type == "`":
                 continue
-            if kind in _LOOKS:
-                _LOOKS[kind](self, node, children)
+            if kind in _VISITORS:
+                _VISITORS[kind](self, node, children)
             stack += [child for child in children if child.child_count and not _is_counter(kind, child)]
 
 
@@ -152,7 +152,7 @@ def _span(node: Any) -> "Span":
     return (node.start_byte, node.end_byte)
 
 
-def _command(seen: _Seen, _: Any, children: list[Any]) -> None:
+def _command(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
     for child in children:
         kind = child.type
         if kind not in _NOT_WORDS:
@@ -161,27 +161,27 @@ def _command(seen: _Seen, _: Any, children: list[Any]) -> None:
                 seen.programs.add(_span(child))
 
 
-def _declaration(seen: _Seen, _: Any, children: list[Any]) -> None:
+def _declaration(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
     seen.programs.add(_span(children[0]))
     seen.words.update(map(_span, children))
 
 
-def _redirect(seen: _Seen, _: Any, children: list[Any]) -> None:
+def _redirect(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
     seen.words.update(_span(child) for child in children if child.is_named and child.type != "file_descriptor")
 
 
-def _assignment(seen: _Seen, node: Any, children: list[Any]) -> None:
+def _assignment(seen: _TreeSpans, node: Any, children: list[Any]) -> None:
     seen.words.add(_span(node))
     for child in children:
         if child.type == "array":
             seen.words.update(_span(one) for one in child.children if one.is_named)
 
 
-def _values(seen: _Seen, node: Any, _: list[Any]) -> None:
+def _values(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
     seen.words.update(map(_span, filter(_is_named, node.children_by_field_name("value"))))
 
 
-def _arguments(seen: _Seen, node: Any, _: list[Any]) -> None:
+def _arguments(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
     seen.words.update(map(_span, node.children_by_field_name("argument")))
 
 
@@ -189,11 +189,11 @@ def _is_named(node: Any) -> bool:
     return bool(node.is_named)
 
 
-def _test(seen: _Seen, node: Any, _: list[Any]) -> None:
+def _test(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
     seen.tests.add(_span(node))
 
 
-_LOOKS = {
+_VISITORS = {
     "command": _command,
     "declaration_command": _declaration,
     "unset_command": _declaration,

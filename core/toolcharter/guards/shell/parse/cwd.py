@@ -36,13 +36,13 @@ class Flow(NamedTuple):
     failure: Folders
 
 
-def either(one: Folders, other: Folders) -> Folders:
+def merge_folders(one: Folders, other: Folders) -> Folders:
     """The folders of both; empty if one of the two is not known, or if there are too many."""
     folders = tuple(dict.fromkeys((*one, *other)))
     return folders if one and other and len(folders) <= _MAX_FOLDERS else ()
 
 
-def moves(words: Sequence[Word]) -> bool:
+def may_change_folder(words: Sequence[Word]) -> bool:
     """Whether a command may leave the shell in another folder."""
     name = words[0].text if words else ""
     if name not in _MOVERS:
@@ -68,7 +68,7 @@ def _changes_more_than_globs(words: Sequence[Word]) -> bool:
 
 def _runs_mover(words: Sequence[Word]) -> bool:
     """Whether `command` or `builtin` runs a builtin that may change the folder."""
-    return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and moves(words[1:])
+    return len(words) > 1 and words[1].text not in _HARMLESS_LOOKUPS and may_change_folder(words[1:])
 
 
 def _may_move_later(words: Sequence[Word]) -> bool:
@@ -80,31 +80,31 @@ def _runs_before_the_end(words: Sequence[str | None]) -> bool:
     """Whether a `trap` with *words* sets source that may run before the shell ends."""
     if None in words or len(words) < 2:  # noqa: PLR2004 - the text and a signal
         return True
-    return words[0] not in {"-", ""} and not (_AT_THE_END.issuperset(words[1:]) or only_tells(words))
+    return words[0] not in {"-", ""} and not (_AT_THE_END.issuperset(words[1:]) or only_prints_message(words))
 
 
-def only_tells(words: Sequence[str | None]) -> bool:
+def only_prints_message(words: Sequence[str | None]) -> bool:
     """Whether the arguments *words* of `trap` only make the shell print a message when a command fails."""
     return bool(words) and _TELLING.fullmatch(words[0] or "") is not None and _TOLD.issuperset(words[1:])
 
 
-def enters(words: Sequence[Word]) -> bool:
+def is_cd_to(words: Sequence[Word]) -> bool:
     """Whether *words* are `cd` or `pushd` with one argument: if such a command fails, the shell stays in its folder."""
     return len(words) == 2 and words[0].text in _ENTERING  # noqa: PLR2004 - the program and where to
 
 
-def after(words: Sequence[Word], here: Folders, workspace: str) -> Folders:
+def folders_after(words: Sequence[Word], here: Folders, workspace: str) -> Folders:
     """The folders that the shell may be in after the command *words* has succeeded; empty if they are not known."""
-    if not enters(words) or (words[1].text or "").startswith("+"):
+    if not is_cd_to(words) or (words[1].text or "").startswith("+"):
         return ()
-    target = _beneath(words[1].text, workspace)
+    target = _relative_to_workspace(words[1].text, workspace)
     if target is None:
         return ()
     moved = tuple(dict.fromkeys(target[1:] if target.startswith("/") else normpath(join(one, target)) for one in here))
     return () if any(one == ".." or one.startswith("../") for one in moved) else moved
 
 
-def _beneath(target: str | None, workspace: str) -> str | None:
+def _relative_to_workspace(target: str | None, workspace: str) -> str | None:
     """*target*, an absolute one as `/` and its path within the workspace; None if it is not known or leads outside."""
     if not target or target.startswith("-"):
         return None

@@ -7,17 +7,17 @@ import re
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.arrays import any_of, end_of_count
-from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.arrays import element_variable, end_of_count
+from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import Word
-from toolcharter.guards.shell.parameter_expansions import made_of_glob
-from toolcharter.guards.shell.parse.ansi import unescaped
-from toolcharter.guards.shell.parse.parameters import SHOWN, hints_of, is_number_with, parameter
+from toolcharter.guards.shell.parameter_expansions import apply_to_glob
+from toolcharter.guards.shell.parse.ansi import decode_escapes
+from toolcharter.guards.shell.parse.parameters import SHOWN, is_number_with, parameter, possible_texts
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
-from toolcharter.guards.shell.parse.substitutions import listed_names, substituted
-from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, combined
-from toolcharter.guards.shell.setters import Sum, sum_of
+from toolcharter.guards.shell.parse.substitutions import names_piece, substituted
+from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, combine_texts
+from toolcharter.guards.shell.setters import Arithmetic, parse_arithmetic
 from toolcharter.guards.shell.variable_values import EXPANSION_MARK, NUMBER_GLOB, REMATCH, arithmetic_value
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def read_dollar(scanner: Scanner, *, quoted: bool) -> Piece:
     start = scanner.at
     piece = _dollar(scanner, quoted=quoted)
     if scanner.notes is not None:
-        scanner.notes.expanded(scanner.source, start, scanner.at, quoted=quoted)
+        scanner.notes.note_expansion(scanner.source, start, scanner.at, quoted=quoted)
     return piece._replace(splits=False) if start == scanner.tested_at and piece.splits else piece
 
 
@@ -160,7 +160,7 @@ def _dollar_quoted(scanner: Scanner, mark: str) -> Piece:
         end += 1 + (character == "\\")
     body, scanner.at = scanner.source[scanner.at + 1 : end], end + 1
     scanner.check_body()
-    return Piece(unescaped(body))
+    return Piece(decode_escapes(body))
 
 
 def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
@@ -181,11 +181,11 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     start, scanner.at = scanner.at, operator.end()
     operand = _operand(scanner, quoted=quoted)
     splits = not quoted or name == "@" or any(piece.splits for piece in operand)
-    hints = hints_of(scanner, name)
+    hints = possible_texts(scanner, name)
     if operator.group().endswith("-"):
-        hints = (*hints, *combined((piece.text,) if piece.is_known else piece.hints for piece in operand))
+        hints = (*hints, *combine_texts((piece.text,) if piece.is_known else piece.hints for piece in operand))
     derived, is_output = "", False
-    pattern = made_of_glob(scanner.patterns.get(name, ""), scanner.source[start : scanner.at - 1]) if quoted else None
+    pattern = apply_to_glob(scanner.patterns.get(name, ""), scanner.source[start : scanner.at - 1]) if quoted else None
     if all(one.is_known for one in operand):
         if is_number_with(scanner, name, scanner.source[start : scanner.at - 1]):
             derived = SET_MARK + name
@@ -203,7 +203,7 @@ def _changed(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
         scanner.check_body()
         derived = SET_MARK + EXPANSION_MARK + name + EXPANSION_MARK + found.group() if name in scanner.set_names else ""
         return Piece("", quoted, is_known=False, splits=not quoted or name == "@", name=derived)
-    if is_own(name) and (found := _ASSIGNING.match(scanner.source, scanner.at)):
+    if is_line_variable(name) and (found := _ASSIGNING.match(scanner.source, scanner.at)):
         return _given(scanner, name, found.end(), quoted=quoted)
     return None
 
@@ -212,10 +212,10 @@ def _given(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
     """Read from behind `${name:=`, which may set the variable to the text that follows: its value is unknown from here on."""
     scanner.at = end
     operand = _operand(scanner, quoted=quoted)
-    texts = combined((piece.text,) if piece.is_known else piece.hints for piece in operand)
+    texts = combine_texts((piece.text,) if piece.is_known else piece.hints for piece in operand)
     scanner.learn(name, Word("", hints=texts))
-    scanner.put(name, None)
-    hints = (*hints_of(scanner, name), *texts)[:MAX_HINTS]
+    scanner.set_value(name, None)
+    hints = (*possible_texts(scanner, name), *texts)[:MAX_HINTS]
     return Piece("", quoted, is_known=False, splits=not quoted or any(one.splits for one in operand), hints=hints)
 
 
@@ -266,7 +266,7 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
 def _operand(scanner: Scanner, *, quoted: bool) -> list[Piece]:
     """Read up to the brace that closes the expansion."""
     pieces: list[Piece] = []
-    with scanner.deeper():
+    with scanner.nested():
         while not scanner.take("}"):
             pieces += _operand_piece(scanner, quoted=quoted)
     scanner.check_body()
@@ -308,7 +308,7 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
         digits = _ARITHMETIC_COUNT.fullmatch(scanner.source, start, scanner.at - 2)
         pattern = None if digits is None or _may_overflow(digits.group()) else NUMBER_GLOB
         if found is not None:
-            scanner.sums[scanner.source[begin : scanner.at]] = found
+            scanner.arithmetic[scanner.source[begin : scanner.at]] = found
         splits = "IFS" in scanner.source
         return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=True)
     begin, takes_names, scanner.takes_names = scanner.at, scanner.takes_names and not quoted, False
@@ -316,12 +316,12 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
     positions = read_substitution(scanner)
     if takes_names:
         scanner.takes_names = True
-        if (names := listed_names(scanner, scanner.source[begin : scanner.at], positions)) is not None:
+        if (names := names_piece(scanner, scanner.source[begin : scanner.at], positions)) is not None:
             return names
     return substituted(scanner, positions, quoted=is_whole)
 
 
-def read_arithmetic(scanner: Scanner) -> Sum | None:
+def read_arithmetic(scanner: Scanner) -> Arithmetic | None:
     """Read an expression up to its `))`; return what it reads and sets, or None if it has only numbers or may do more.
 
     Raises:
@@ -331,7 +331,7 @@ def read_arithmetic(scanner: Scanner) -> Sum | None:
     texts: list[str] = []
     if scanner.notes is not None:
         scanner.notes.arithmetic += 1
-    with scanner.deeper():
+    with scanner.nested():
         while open_:
             open_ += _arithmetic_part(scanner, open_, texts)
     if scanner.notes is not None:
@@ -342,17 +342,17 @@ def read_arithmetic(scanner: Scanner) -> Sum | None:
     return compute(scanner, "".join(texts))
 
 
-def compute(scanner: Scanner, text: str) -> Sum | None:
+def compute(scanner: Scanner, text: str) -> Arithmetic | None:
     """Record the variables that an expression reads and sets. Bash evaluates their values, so they all have to be numbers."""
-    found = sum_of(text)
+    found = parse_arithmetic(text)
     read = frozenset[str]() if found is None else found.names - (found.certain if found.sets_alone else frozenset())
     if found is None or not read <= scanner.set_names:
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
         return None
-    scanner.computed |= found.names
+    scanner.numbers |= found.names
     for name in found.assigned:
         scanner.learn(name, Word(""))
-        scanner.put(name, arithmetic_value(found))
+        scanner.set_value(name, arithmetic_value(found))
     return found
 
 
@@ -362,7 +362,7 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
         scanner.at = found.end()
         texts.append(found.group())
         if scanner.notes is not None:
-            scanner.notes.counted(found.start(), found.group())
+            scanner.notes.note_arithmetic(found.start(), found.group())
         return 0
     if character in {"$", "`"}:
         is_apart = not texts or _WORD_CHARACTER.match(texts[-1][-1:]) is None
@@ -371,7 +371,7 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
         if piece.name.endswith("]") and EXPANSION_MARK not in piece.name:
             # An element of an array: all its elements have to be numbers.
             array = piece.name.removeprefix(SET_MARK)
-            scanner.computed.add(any_of(array.partition("[")[2][:-1]) if array == piece.name else array)
+            scanner.numbers.add(element_variable(array.partition("[")[2][:-1]) if array == piece.name else array)
             piece = piece._replace(is_number=True)
         texts.append(_operand_of(piece) if is_apart else _NO_NUMBER)
         return 0

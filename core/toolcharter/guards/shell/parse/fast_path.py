@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, Command, Redirection, Script, Word, quoted
-from toolcharter.guards.shell.parse.cwd import Flow, Folders, after, either
+from toolcharter.guards.shell.parse.cwd import Flow, Folders, folders_after, merge_folders
 
 # Outside of quotes, only characters that `shlex.quote` does not quote are accepted. Within double quotes, only a dollar, a
 # backtick, a backslash before one of these and, in an interactive shell, an exclamation mark are special. A word ends before
@@ -41,7 +41,7 @@ _OTHERS: Final = frozenset(
 _HERE: Final = (".",)
 
 
-def script_of(source: str, workspace: str, *, enters: int = 0) -> Script | None:
+def parse_plain(source: str, workspace: str, *, enters: int = 0) -> Script | None:
     """Parse *source*, if it is plain enough; None if `lists` has to parse or refuse it.
 
     Args:
@@ -133,16 +133,16 @@ class _Plain:
         """End a pipeline; *moving* are its words if it is a `cd`."""
         here, before = self._here, self._flow
         self._pipeline = len(self._commands)
-        moved = after(moving, here, self._workspace) if moving else here
+        moved = folders_after(moving, here, self._workspace) if moving else here
         flow = Flow(moved, moved if self.at < self._enters else here)
         if self._joined == "&&":
-            flow = Flow(flow.success, either(before.failure, flow.failure))
+            flow = Flow(flow.success, merge_folders(before.failure, flow.failure))
         elif self._joined == "||":
-            flow = Flow(either(before.success, flow.success), flow.failure)
+            flow = Flow(merge_folders(before.success, flow.success), flow.failure)
         self._flow, self._joined = flow, operator
         if operator == "&&":
             self._here = flow.success
         elif operator == "||":
             self._here = flow.failure
         else:
-            self._here = either(flow.success, flow.failure)
+            self._here = merge_folders(flow.success, flow.failure)

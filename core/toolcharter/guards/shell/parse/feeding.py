@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.arrays import without_prose
-from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.parse.calls import UncertainError, edited
+from toolcharter.guards.shell.arrays import mask_prose
+from toolcharter.guards.shell.assignments import is_line_variable
+from toolcharter.guards.shell.parse.calls import UncertainError, apply_edits
 from toolcharter.guards.shell.parse.notes import Loop, Notes, Use
 from toolcharter.guards.shell.parse.scanner import Scanner
 
@@ -57,7 +57,7 @@ class _Array(NamedTuple):
     words: str
 
 
-def written_out(scanner: Scanner) -> str | None:
+def rewrite_line(scanner: Scanner) -> str | None:
     """Rewrite the line that *scanner* has read with notes; None if it has no such loop or array."""
     notes = scanner.notes
     if notes is None or any(use.program in _RUNNING for use in notes.uses):
@@ -66,22 +66,22 @@ def written_out(scanner: Scanner) -> str | None:
         return None
     edits: list[tuple[int, int, str]] = []
     try:
-        arrays = [*_mapped(scanner.source, notes), *_globbed(scanner.source, notes)]
+        arrays = [*_mapfile_arrays(scanner.source, notes), *_glob_arrays(scanner.source, notes)]
         for array in arrays:
-            edits += _used(scanner.source, notes, array)
-        edits += _removed(scanner.source, notes)
+            edits += _array_edits(scanner.source, notes, array)
+        edits += _trap_edits(scanner.source, notes)
         for loop in notes.loops:
             if (fed := _FED.fullmatch(scanner.source, loop.closed, loop.end)) and _READ.match(
                 scanner.source, loop.start
             ):
                 _check(scanner.source, notes, loop)
                 edits += [(loop.start, loop.start, f"{fed[1]} | "), (loop.closed, loop.end, "")]
-        return edited(scanner.source, 0, len(scanner.source), edits) if edits else None
+        return apply_edits(scanner.source, 0, len(scanner.source), edits) if edits else None
     except UncertainError:
         return None
 
 
-def _removed(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
+def _trap_edits(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
     """The edits for `trap 'rm -f "$t"' EXIT` in a line with `t=$(mktemp)`: at its end, the shell removes that file."""
     for use in notes.uses:
         texts = [word.text for word in use.words]
@@ -116,24 +116,24 @@ def _check(source: str, notes: Notes, loop: Loop) -> None:
         raise UncertainError
 
 
-def _mapped(source: str, notes: Notes) -> Iterator[_Array]:
+def _mapfile_arrays(source: str, notes: Notes) -> Iterator[_Array]:
     """The arrays that `mapfile -t NAME < <(...)` sets."""
     for use in notes.uses:
         if use.program not in {"mapfile", "readarray"}:
             continue
         fed = _FED.fullmatch(source, use.spans[-1][1], use.end)
         texts = [word.text or "" for word in use.words]
-        if fed is not None and texts[1:2] == ["-t"] and not texts[3:] and _is_top(use) and is_own(texts[-1]):
+        if fed is not None and texts[1:2] == ["-t"] and not texts[3:] and _is_top(use) and is_line_variable(texts[-1]):
             yield _Array(texts[-1], (use.start, use.end), fed[1], "")
 
 
-def _globbed(source: str, notes: Notes) -> Iterator[_Array]:
+def _glob_arrays(source: str, notes: Notes) -> Iterator[_Array]:
     """The arrays of plain words and globs in the workspace."""
     for found in _ARRAY.finditer(source):
         is_glob = "*" in found[2] or "?" in found[2]
         if (
             is_glob
-            and is_own(found[1])
+            and is_line_variable(found[1])
             and ".." not in found[2]
             and "**" not in found[2]
             and found.start() in notes.statements
@@ -154,12 +154,12 @@ def _is_top(use: Use) -> bool:
     return use.is_first and not use.branches and not use.within and not use.depth
 
 
-def _used(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int, int, str]]:
+def _array_edits(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int, int, str]]:
     """The edits for the uses of *array*."""
     name, printer = array.name, array.printer
     rest = source[: array.use[0]] + " " * (array.use[1] - array.use[0]) + source[array.use[1] :]
     if not _NAMING_MORE.search(rest):
-        rest = without_prose(rest, name)
+        rest = mask_prose(rest, name)
     for found in re.finditer(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", rest):
         at = found.start()
         if at < array.use[0]:
@@ -186,7 +186,7 @@ def _listed(source: str, notes: Notes, start: int, printer: str) -> tuple[int, i
     for loop in notes.loops:
         head = _OVER.match(source, loop.start)
         if head is not None and head.start() < start < head.end():
-            if source[loop.closed : loop.end].strip() or not is_own(head[1]):
+            if source[loop.closed : loop.end].strip() or not is_line_variable(head[1]):
                 raise UncertainError
             _check(source, notes, loop)
             return head.start(), head.end(), f"{printer} | while IFS= read -r {head[1]}"

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.effects import names_what_it_sets
+from toolcharter.guards.shell.effects import sets_only_named_variables
 from toolcharter.guards.shell.nodes import Command
-from toolcharter.guards.shell.parse.calls import Call, UncertainError, edited
+from toolcharter.guards.shell.parse.calls import FunctionCall, UncertainError, apply_edits
 from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.programs.tables import CORE_TABLES
@@ -51,7 +51,7 @@ class Step(NamedTuple):
     """Whether the line defines no function."""
 
 
-def step_of(scanner: Scanner, called: frozenset[str]) -> Step | None:
+def inline_step(scanner: Scanner, called: frozenset[str]) -> Step | None:
     """Inline the calls outside of functions in the line that *scanner* has read; None if the result is not certain.
 
     Args:
@@ -67,7 +67,7 @@ def step_of(scanner: Scanner, called: frozenset[str]) -> Step | None:
         return None
 
 
-def are_foreseen(programs: Sequence[str | None], scanner: Scanner, first: int) -> bool:
+def match_expected(programs: Sequence[str | None], scanner: Scanner, first: int) -> bool:
     """Whether *scanner*, which has read the line of a step, has found exactly *programs* from the position *first* on."""
     found = [use.program for use in _uses(scanner.notes) if use.start >= first] if scanner.notes is not None else []
     return len(found) == len(programs) and all(one in {None, other} for one, other in zip(programs, found, strict=True))
@@ -81,7 +81,7 @@ def leave_functions_alone(commands: Sequence[Command], names: frozenset[str]) ->
 def _leaves_alone(command: Command, names: frozenset[str]) -> bool:
     program = command.words[0].text if command.words else ""
     if program in {"declare", "typeset"} and [word.text for word in command.words[1:2]] in (["-a"], ["-A"]):
-        return names_what_it_sets(command)
+        return sets_only_named_variables(command)
     if program in _LOOKERS:
         return False
     if program == "command":
@@ -90,7 +90,7 @@ def _leaves_alone(command: Command, names: frozenset[str]) -> bool:
     if program == "export" and any((word.text or "-").startswith("-") for word in command.words[1:]):
         return False
     if program in _SETTERS:
-        return names_what_it_sets(command)
+        return sets_only_named_variables(command)
     return program not in names or not command.assignments
 
 
@@ -129,19 +129,19 @@ def _step(source: str, notes: Notes, called: frozenset[str]) -> Step:
             continue
         if definition.end > use.start:
             raise UncertainError
-        inlined = Call(source, notes, definition, use, len(edits))
+        inlined = FunctionCall(source, notes, definition, use, len(edits))
         edits.append((use.start, use.end, inlined.text()))
         programs += inlined.programs()
         called |= {definition.name}
     if edits:
-        text = edited(source, 0, len(source), edits)
+        text = apply_edits(source, 0, len(source), edits)
         if len(text) > _MAX_CHARS:
             raise UncertainError
         return Step(text, tuple(programs), called, is_last=False)
     if called != definitions.keys():
         raise UncertainError
     gone = [(one.start, _behind(source, one.end), "") for one in notes.definitions]
-    return Step(edited(source, 0, len(source), gone), tuple(programs), called, is_last=True)
+    return Step(apply_edits(source, 0, len(source), gone), tuple(programs), called, is_last=True)
 
 
 def _behind(source: str, at: int) -> int:

@@ -9,13 +9,13 @@ from toolcharter._lazy import lazy
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
 from toolcharter.guards.shell.parse.commands import read_simple
 from toolcharter.guards.shell.parse.compounds import is_compound, read_compound, read_function
-from toolcharter.guards.shell.parse.cwd import Flow, either
+from toolcharter.guards.shell.parse.cwd import Flow, merge_folders
 from toolcharter.guards.shell.parse.notes import Notes
 from toolcharter.guards.shell.parse.parameters import JOB
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_source
 from toolcharter.guards.shell.parse.words import read_words
-from toolcharter.guards.shell.setters import may_set
+from toolcharter.guards.shell.setters import may_set_variables
 from toolcharter.guards.shell.variable_values import SetVariables
 
 if TYPE_CHECKING:
@@ -50,29 +50,29 @@ def read_line(
     scanner.lists = lists and scanner.settles
     script = read_source(scanner)
     if scanner.functions and scanner.settles:
-        scanner, script = _written_out(scanner, script) or (scanner, script)
+        scanner, script = _inline_functions(scanner, script) or (scanner, script)
     if scanner.lists and not scanner.functions and feeding.MAY_FEED.search(scanner.source):
-        return _fed(scanner, script) or script
+        return _rewrite_input_loops(scanner, script) or script
     return script
 
 
-def _fed(scanner: Scanner, script: Script) -> Script | None:
+def _rewrite_input_loops(scanner: Scanner, script: Script) -> Script | None:
     """Rewrite loops with `< <(...)` in the line that *scanner* has read as *script*, and parse it again; None if it has none."""
     try:
         if scanner.notes is None:
-            scanner = _anew(scanner, scanner.source)
+            scanner = _new_scanner(scanner, scanner.source)
             read_source(scanner)
-        source = feeding.written_out(scanner)
+        source = feeding.rewrite_line(scanner)
         if source is None:
             return None
-        found = read_source(_anew(scanner, source))
+        found = read_source(_new_scanner(scanner, source))
     except NotUnderstood:
         return None
     written = (*script.written, *(one.form for one in script.commands if one.words))
     return found._replace(written=tuple(dict.fromkeys(written)))
 
 
-def _anew(scanner: Scanner, source: str) -> Scanner:
+def _new_scanner(scanner: Scanner, source: str) -> Scanner:
     """A new scanner for *source* with the settings of *scanner*, which also takes notes."""
     following = Scanner(source, scanner.workspace, read_list, enters=scanner.enters)
     following.settles, following.lists = scanner.settles, scanner.lists
@@ -80,7 +80,7 @@ def _anew(scanner: Scanner, source: str) -> Scanner:
     return following
 
 
-def _written_out(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | None:
+def _inline_functions(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | None:
     """Inline the calls of functions in the line that *scanner* has read as *script*; None if the result is not certain."""
     first, names = (
         scanner.statement if scanner.notes is None else scanner.notes.definitions[0].start,
@@ -88,15 +88,15 @@ def _written_out(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | N
     )
     called: frozenset[str] = frozenset()
     for _ in range(functions.MAX_STEPS):
-        step = functions.step_of(scanner, called)
+        step = functions.inline_step(scanner, called)
         if step is None:
             return None
-        following, called = _anew(scanner, step.source), step.called
+        following, called = _new_scanner(scanner, step.source), step.called
         try:
             found = read_source(following)
         except NotUnderstood:
             return None
-        if not functions.are_foreseen(step.programs, following, first):
+        if not functions.match_expected(step.programs, following, first):
             return None
         if step.is_last:
             checked = _checked(found, names, script)
@@ -115,30 +115,30 @@ def _checked(found: Script, names: set[str], script: Script) -> Script | None:
 
 def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
     """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end of the source."""
-    flow = Flow(scanner.here, scanner.here)
-    scanner.newlines()
+    flow = Flow(scanner.cwd, scanner.cwd)
+    scanner.skip_newlines()
     while not _is_end(scanner, ends):
-        start, before, moved, names = len(scanner.commands), scanner.here, scanner.moves, scanner.set_names
+        start, before, moved, names = len(scanner.commands), scanner.cwd, scanner.moves, scanner.set_names
         scanner.statement = scanner.at
         flow = _and_or(scanner)
-        scanner.blanks()
+        scanner.skip_blanks()
         if scanner.source.startswith("&", scanner.at):
             scanner.at += 1
             _background(scanner, start)
             scanner.set_names = names | {JOB}
-            scanner.here, scanner.moves, flow = before, moved, Flow(before, before)
+            scanner.cwd, scanner.moves, flow = before, moved, Flow(before, before)
         else:
-            scanner.here = either(flow.success, flow.failure)
+            scanner.cwd = merge_folders(flow.success, flow.failure)
             if not _separates(scanner):
                 break
-        scanner.newlines()
+        scanner.skip_newlines()
     return flow
 
 
 def _is_end(scanner: Scanner, ends: frozenset[str]) -> bool:
     if scanner.at >= len(scanner.source) or scanner.source.startswith((")", ";;", ";&"), scanner.at):
         return True
-    word = scanner.bare()
+    word = scanner.next_bare()
     if word in _CLOSING and word not in ends:
         raise scanner.fail(f"A {word!r} closes nothing.")
     return word in ends
@@ -153,7 +153,7 @@ def _background(scanner: Scanner, start: int) -> None:
 
 
 def _separates(scanner: Scanner) -> bool:
-    scanner.comment()
+    scanner.skip_comment()
     if scanner.source.startswith((";;", ";&"), scanner.at):
         return False
     return scanner.take(";") or scanner.source.startswith("\n", scanner.at)
@@ -161,57 +161,57 @@ def _separates(scanner: Scanner) -> bool:
 
 def _and_or(scanner: Scanner) -> Flow:
     flow = _pipeline(scanner)
-    success, failure = scanner.gained
+    success, failure = scanner.set_by_last
     while True:
         if scanner.take("&&"):
-            scanner.newlines()
-            scanner.here, scanner.set_names = flow.success, success
+            scanner.skip_newlines()
+            scanner.cwd, scanner.set_names = flow.success, success
             following = _pipeline(scanner)
-            flow = Flow(following.success, either(flow.failure, following.failure))
-            success, failure = scanner.gained.success, failure & scanner.gained.failure
+            flow = Flow(following.success, merge_folders(flow.failure, following.failure))
+            success, failure = scanner.set_by_last.success, failure & scanner.set_by_last.failure
         elif scanner.take("||"):
-            scanner.newlines()
-            scanner.here, scanner.set_names = flow.failure, failure
+            scanner.skip_newlines()
+            scanner.cwd, scanner.set_names = flow.failure, failure
             following = _pipeline(scanner)
-            flow = Flow(either(flow.success, following.success), following.failure)
-            success, failure = success & scanner.gained.success, scanner.gained.failure
+            flow = Flow(merge_folders(flow.success, following.success), following.failure)
+            success, failure = success & scanner.set_by_last.success, scanner.set_by_last.failure
         else:
-            scanner.gained = SetVariables(success, failure)
+            scanner.set_by_last = SetVariables(success, failure)
             scanner.set_names = success & failure
             return flow
 
 
 def _pipeline(scanner: Scanner) -> Flow:
-    negated = scanner.bare() in _PREFIXES and _prefixes(scanner)
-    outer, start, before, moved = scanner.stdin_from, len(scanner.commands), scanner.here, scanner.moves
+    negated = scanner.next_bare() in _PREFIXES and _read_prefixes(scanner)
+    outer, start, before, moved = scanner.stdin_from, len(scanner.commands), scanner.cwd, scanner.moves
     names, at = scanner.set_names, scanner.at
     flow = _command(scanner)
-    gained = _settle(scanner, at, start)
+    gained = _record_variables(scanner, at, start)
     while scanner.source.startswith("|", scanner.at) and not scanner.source.startswith("||", scanner.at):
         if scanner.source.startswith("|&", scanner.at):
             scanner.bash_only("A pipe with '|&'")
             scanner.at += 1
         scanner.at += 1
-        scanner.newlines()
-        scanner.here, scanner.set_names = before, names
+        scanner.skip_newlines()
+        scanner.cwd, scanner.set_names = before, names
         scanner.stdin_from = (*outer, *range(start, len(scanner.commands)))
         at, last = scanner.at, len(scanner.commands)
         _command(scanner)
-        _settle(scanner, at, last)
+        _record_variables(scanner, at, last)
         flow, scanner.moves, scanner.set_names, gained = Flow(before, before), moved, names, SetVariables(names, names)
     scanner.stdin_from = outer
-    scanner.gained = SetVariables(gained.failure, gained.success) if negated else gained
+    scanner.set_by_last = SetVariables(gained.failure, gained.success) if negated else gained
     return Flow(flow.failure, flow.success) if negated else flow
 
 
-def _settle(scanner: Scanner, at: int, start: int) -> SetVariables:
+def _record_variables(scanner: Scanner, at: int, start: int) -> SetVariables:
     """Record the variables that the command just read sets; it begins at *at*, and its commands at position *start*."""
-    if not scanner.settles or len(scanner.commands) <= start or not may_set(scanner.commands[-1]):
+    if not scanner.settles or len(scanner.commands) <= start or not may_set_variables(scanner.commands[-1]):
         return SetVariables(scanner.set_names, scanner.set_names)
-    return tracked_variables.settle(scanner, at)
+    return tracked_variables.record_variables(scanner, at)
 
 
-def _prefixes(scanner: Scanner) -> bool:
+def _read_prefixes(scanner: Scanner) -> bool:
     """Read `time` and `!`; whether the status is negated."""
     _time(scanner)
     return _negation(scanner)
@@ -219,37 +219,37 @@ def _prefixes(scanner: Scanner) -> bool:
 
 def _time(scanner: Scanner) -> None:
     """Skip `time`, which only measures the command behind it."""
-    if scanner.bare() != "time":
+    if scanner.next_bare() != "time":
         return
     start = scanner.at
     scanner.at += len("time")
     scanner.programs.add((start, scanner.at))
-    scanner.note(start)
+    scanner.record_span(start)
     scanner.timed = [(start, scanner.at)]
     scanner.is_timed = True
-    scanner.blanks()
-    if scanner.bare() == "-p":
+    scanner.skip_blanks()
+    if scanner.next_bare() == "-p":
         at = scanner.at
         read_words(scanner)
         scanner.timed.append((at, scanner.at))
-        scanner.blanks()
+        scanner.skip_blanks()
     if scanner.source.startswith("-", scanner.at):
         raise scanner.fail("An option of 'time' is not understood.")
 
 
 def _negation(scanner: Scanner) -> bool:
-    if scanner.bare() != "!":
+    if scanner.next_bare() != "!":
         return False
     if scanner.is_timed:
         raise scanner.fail("A timed pipeline is negated.")
     scanner.at += 1
-    scanner.blanks()
+    scanner.skip_blanks()
     return True
 
 
 def _command(scanner: Scanner) -> Flow:
     if is_compound(scanner):
         return read_compound(scanner)
-    if (word := scanner.bare()) in _MISPLACED:
+    if (word := scanner.next_bare()) in _MISPLACED:
         raise scanner.fail(f"A {word!r} is not understood where it stands.")
     return read_function(scanner) or read_simple(scanner)

@@ -9,21 +9,21 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.assignments import is_own
+from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import ENDLESS_LOOP, Command, Word
-from toolcharter.guards.shell.parse.conditionals import ELSEWHERE, branching, holds_found
+from toolcharter.guards.shell.parse.conditionals import LISTS_OUTSIDE, holds_environment, read_branches
 from toolcharter.guards.shell.parse.cwd import Flow, Folders
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.turns import are_texts, values_of, written_out
+from toolcharter.guards.shell.parse.turns import are_literal, loop_values, unroll_loop
 from toolcharter.guards.shell.parse.word_parts import SET_MARK
 from toolcharter.guards.shell.parse.words import read_words
-from toolcharter.guards.shell.setters import set_by
+from toolcharter.guards.shell.setters import variables_set_by
 from toolcharter.guards.shell.variable_values import Value
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import listing_loops, tracked_variables
-    from toolcharter.guards.shell.listing_loops import Listed
+    from toolcharter.guards.shell.listing_loops import NamesOnDisk
 else:
     listing_loops = lazy("toolcharter.guards.shell.listing_loops")
     tracked_variables = lazy("toolcharter.guards.shell.tracked_variables")
@@ -44,72 +44,74 @@ _HIDERS = frozenset({"command", "builtin", "wait"})
 
 def read_while(scanner: Scanner) -> Flow:
     """Read from behind `while` or `until`."""
-    return branching(scanner, _while_parts, "loop")
+    return read_branches(scanner, _while_parts, "loop")
 
 
 def _while_parts(scanner: Scanner) -> None:
     is_until = scanner.source.startswith("until", scanner.at - len("until"))
     start = len(scanner.commands)
     scanner.read_list(frozenset({"do"}))
-    scanner.set_names = scanner.gained.failure if is_until else scanner.gained.success
+    scanner.set_names = scanner.set_by_last.failure if is_until else scanner.set_by_last.success
     found = None
     if scanner.lists and not is_until and len(scanner.commands) == start + 1:
-        found = listing_loops.of_read(scanner.commands, start, scanner.source)
+        found = listing_loops.names_from_read(scanner.commands, start, scanner.source)
     if found is None:
         body, condition = len(scanner.commands), scanner.commands[start:]
-        _do(scanner)
-        for name in {name for one in condition for name in set_by(one.words) or ()}:
-            tracked_variables.keep_whole(scanner, name, body, is_alone=len(condition) == 1 and not is_until)
+        _read_do_group(scanner)
+        for name in {name for one in condition for name in variables_set_by(one.words) or ()}:
+            tracked_variables.forget_partial_name(scanner, name, body, is_alone=len(condition) == 1 and not is_until)
         return
     name, names = found
     start = len(scanner.commands)
-    _list(scanner, name, names)
-    if not listing_loops.leaves_input(scanner.commands[start:], start, name):
+    _read_body(scanner, name, names)
+    if not listing_loops.leaves_loop_input(scanner.commands[start:], start, name):
         scanner.mark_unsupported("A command in a loop may read what the loop has yet to read.")
 
 
-def _names(scanner: Scanner, name: str, words: Sequence[Word], before: int) -> tuple["Listed | None", Value | None]:
+def _loop_values(
+    scanner: Scanner, name: str, words: Sequence[Word], before: int
+) -> tuple["NamesOnDisk | None", Value | None]:
     """The names on disk that the variable *name* of a loop over *words* holds, and its value.
 
     The commands from position *before* on are those in substitutions among the words.
     """
-    if scanner.lists and is_own(name):
-        names = _held_names(scanner, words) or listing_loops.of_words(
+    if scanner.lists and is_line_variable(name):
+        names = _held_names(scanner, words) or listing_loops.names_in_words(
             words, scanner.commands[before:], before, scanner.source
         )
         if names is not None:
             return names, Value(None, None, -1, is_shown=True)
-    return None, tracked_variables.of_loop(scanner, name, words, range(before, len(scanner.commands)))
+    return None, tracked_variables.loop_value(scanner, name, words, range(before, len(scanner.commands)))
 
 
-def _held_names(scanner: Scanner, words: Sequence[Word]) -> "Listed | None":
+def _held_names(scanner: Scanner, words: Sequence[Word]) -> "NamesOnDisk | None":
     """The names on disk in the words of a loop, if the words are one unquoted variable that holds such names; else None."""
     names = [part.name.removeprefix(SET_MARK) for part in words[0].parts] if len(words) == 1 and words[0].splits else []
-    found = scanner.listed.get(names[0]) if len(names) == 1 else None
+    found = scanner.disk_names.get(names[0]) if len(names) == 1 else None
     if found is None or words[0].pattern != found.pattern:
         return None
     scanner.compared.add(names[0])
     return found._replace(is_row=False)
 
 
-def _list(scanner: Scanner, name: str, names: "Listed | None") -> None:
+def _read_body(scanner: Scanner, name: str, names: "NamesOnDisk | None") -> None:
     """Read the body of a loop whose variable *name* holds the names on disk *names*; None if it holds none."""
     if names is None:
-        _do(scanner)
+        _read_do_group(scanner)
         return
     start = len(scanner.commands)
-    scanner.listed[name] = names
+    scanner.disk_names[name] = names
     scanner.listings = (*(scanner.listings or ()), *names.names)
-    _do(scanner)
-    scanner.listed.pop(name, None)
-    if not stays(scanner.commands[start:], scanner.commands):
+    _read_do_group(scanner)
+    scanner.disk_names.pop(name, None)
+    if not keeps_variable(scanner.commands[start:], scanner.commands):
         scanner.mark_unsupported("A loop variable may get another value in the loop.")
 
 
-def _do(scanner: Scanner) -> None:
-    scanner.close("do")
+def _read_do_group(scanner: Scanner) -> None:
+    scanner.expect_word("do")
     scanner.read_list(frozenset({"done"}))
-    scanner.close("done")
+    scanner.expect_word("done")
 
 
 def read_select(scanner: Scanner) -> Flow:
@@ -120,8 +122,8 @@ def read_select(scanner: Scanner) -> Flow:
 
 def read_for(scanner: Scanner) -> Flow:
     """Read from behind `for`."""
-    scanner.blanks()
-    return branching(scanner, _counting if scanner.take("((") else _for_parts, "loop")
+    scanner.skip_blanks()
+    return read_branches(scanner, _counting if scanner.take("((") else _for_parts, "loop")
 
 
 def _counting(scanner: Scanner) -> None:
@@ -138,10 +140,10 @@ def _counting(scanner: Scanner) -> None:
             scanner.set_names |= expression.certain
     read_arithmetic(scanner)
     _mark_endless(scanner, is_endless=not condition.strip(" \t;") or _MANY.search(condition) is not None)
-    scanner.comment()
+    scanner.skip_comment()
     scanner.take(";")
-    scanner.newlines()
-    _do(scanner)
+    scanner.skip_newlines()
+    _read_do_group(scanner)
 
 
 def _mark_endless(scanner: Scanner, *, is_endless: bool) -> None:
@@ -158,58 +160,56 @@ def _for_parts(scanner: Scanner) -> bool:
         raise scanner.fail("The variable of a loop is not understood.")
     scanner.at, name = found.end(), found.group()
     _note(scanner, found.span())
-    if not scanner.is_break():
+    if not scanner.is_word_end():
         raise scanner.fail("The variable of a loop is not understood.")
     before = len(scanner.commands)
-    words = tracked_variables.with_values(scanner, _loop_words(scanner))
-    names, value = _names(scanner, name, words, before)
-    if any(holds_found(scanner, word) for word in words):
+    words = tracked_variables.substitute_texts(scanner, _loop_words(scanner))
+    names, value = _loop_values(scanner, name, words, before)
+    if any(holds_environment(scanner, word) for word in words):
         scanner.mark_unsupported("A loop runs as often as what cannot be determined has words.")
     if any(
-        tracked_variables.may_list_elsewhere(scanner, word)
-        for word in words
-        if value is None or word.pattern is not None
+        tracked_variables.may_list_outside(scanner, word) for word in words if value is None or word.pattern is not None
     ):
-        scanner.mark_unsupported(ELSEWHERE)
+        scanner.mark_unsupported(LISTS_OUTSIDE)
     for word in words:
-        scanner.look_for(word.pattern or "")
+        scanner.record_glob(word.pattern or "")
         scanner.learn(name, word if word.pattern is None else word._replace(hints=(word.pattern,)))
     start = len(scanner.commands)
     if len(words) == 1 and words[0].pattern is not None:
         scanner.patterns[name] = words[0].pattern
-    values = values_of(words)
+    values = loop_values(words)
     if values:
-        scanner.loops[name] = tuple(one.text for one in values if one.text is not None) if are_texts(values) else ()
+        scanner.loops[name] = tuple(one.text for one in values if one.text is not None) if are_literal(values) else ()
     if value is not None:
-        scanner.put(name, value)
+        scanner.set_value(name, value)
         scanner.set_names |= {name}
     _mark_endless(scanner, is_endless=any(_MANY_WORDS.match(word.form) for word in words))
-    folders = scanner.here
+    folders = scanner.cwd
     scanner.turning += 1
-    _list(scanner, name, names)
+    _read_body(scanner, name, names)
     scanner.turning -= 1
-    if scanner.patterns.pop(name, None) is not None and may_set(scanner.commands[start:], scanner.commands):
+    if scanner.patterns.pop(name, None) is not None and may_set_variable(scanner.commands[start:], scanner.commands):
         scanner.mark_unsupported("A loop variable may get another value in the loop.")
     is_certain = name in scanner.loops and _is_certain(scanner, start)
-    comes_back = (is_certain or name not in scanner.entered) and _ends_in(scanner, folders, start)
-    _leave(scanner, name, start, is_certain=is_certain)
-    is_held = value is not None and not are_texts(values)
-    written = written_out(scanner, start, name, values if is_certain else (), is_held=is_held)
+    comes_back = (is_certain or name not in scanner.entered) and _returns_to(scanner, folders, start)
+    _end_loop(scanner, name, start, is_certain=is_certain)
+    is_held = value is not None and not are_literal(values)
+    written = unroll_loop(scanner, start, name, values if is_certain else (), is_held=is_held)
     scanner.commands[start:] = written
     return comes_back
 
 
-def _ends_in(scanner: Scanner, folders: Folders, start: int) -> bool:
+def _returns_to(scanner: Scanner, folders: Folders, start: int) -> bool:
     """Whether each turn of the loop just read, whose commands begin at *start*, ends in *folders*, where it began.
 
     The whole loop has to lie before the first command that may change names on disk: in the next turn, that command would
     come before the `cd`.
     """
-    is_same = bool(folders) and scanner.here == folders and scanner.at <= scanner.enters
+    is_same = bool(folders) and scanner.cwd == folders and scanner.at <= scanner.enters
     return is_same and not (scanner.functions or _any_runs(scanner.commands[start:], _SKIPPING))
 
 
-def _leave(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:
+def _end_loop(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:
     """Record that the loop over the variable *name*, whose commands begin at *start*, has ended."""
     scanner.loops.pop(name, None)
     if name in scanner.entered and not is_certain:
@@ -224,24 +224,24 @@ def _note(scanner: Scanner, span: tuple[int, int]) -> None:
 
 
 def _loop_words(scanner: Scanner) -> list[Word]:
-    scanner.newlines()
+    scanner.skip_newlines()
     words = [Word('"$@"', splits=True)]
-    if scanner.bare() == "in":
+    if scanner.next_bare() == "in":
         scanner.at += 2
         words = []
-        scanner.blanks()
-        while not scanner.is_break() and not scanner.source.startswith("#", scanner.at):
+        scanner.skip_blanks()
+        while not scanner.is_word_end() and not scanner.source.startswith("#", scanner.at):
             scanner.looping_at = scanner.depth
             words += read_words(scanner)
             scanner.looping_at = -1
-            scanner.blanks()
-        scanner.comment()
+            scanner.skip_blanks()
+        scanner.skip_comment()
         if not scanner.source.startswith((";", "\n"), scanner.at):
             raise scanner.fail("The words of a loop are not understood.")
     elif scanner.notes is not None:
         scanner.notes.is_odd = True
     scanner.take(";")
-    scanner.newlines()
+    scanner.skip_newlines()
     return words
 
 
@@ -250,10 +250,10 @@ def _is_certain(scanner: Scanner, start: int) -> bool:
     if scanner.functions or scanner.unsupported or "IFS" in scanner.source or "IFS" in scanner.values:
         return False
     in_function = any(one.startswith("function ") for one in scanner.within)
-    return not in_function and stays(scanner.commands[start:], scanner.commands)
+    return not in_function and keeps_variable(scanner.commands[start:], scanner.commands)
 
 
-def may_set(body: Sequence[Command], commands: Sequence[Command]) -> bool:
+def may_set_variable(body: Sequence[Command], commands: Sequence[Command]) -> bool:
     """Whether a command may set the variable of a loop; *body* are its commands, the last ones of *commands*."""
     others = [*commands[: len(commands) - len(body)]]
     altering = [one for one in others if not _makes_arrays(one)]
@@ -262,7 +262,9 @@ def may_set(body: Sequence[Command], commands: Sequence[Command]) -> bool:
 
 def _makes_arrays(command: Command) -> bool:
     """Whether *command* only declares arrays, which does not affect the variable of a later loop."""
-    return [word.text for word in command.words[1:2]] in (["-a"], ["-A"]) and set_by(command.words) is not None
+    return [word.text for word in command.words[1:2]] in (["-a"], ["-A"]) and variables_set_by(
+        command.words
+    ) is not None
 
 
 def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
@@ -270,13 +272,13 @@ def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
     return any(one.program is not None and (one.program.text is None or one.program.text in names) for one in commands)
 
 
-def stays(body: Sequence[Command], commands: Sequence[Command]) -> bool:
+def keeps_variable(body: Sequence[Command], commands: Sequence[Command]) -> bool:
     """Whether no command in *body*, the last ones of *commands*, gives the variable of the loop another value."""
     if _any_runs([one for one in body if not _looks_up(one)], _HIDERS) or any(
         "{" in one.descriptor for command in body for one in command.redirections
     ):
         return False
-    return not may_set(body, commands)
+    return not may_set_variable(body, commands)
 
 
 def _looks_up(command: Command) -> bool:

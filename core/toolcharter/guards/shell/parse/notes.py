@@ -97,13 +97,13 @@ class Notes:
         self.arithmetic = 0
         """How many arithmetic expressions enclose the position."""
 
-    def expanded(self, source: str, start: int, end: int, *, quoted: bool) -> None:
+    def note_expansion(self, source: str, start: int, end: int, *, quoted: bool) -> None:
         """Note an expansion from *start* to *end*."""
         if _POSITIONAL.match(source, start, end):
             self.references.append(Reference(start, end, quoted, self.arithmetic > 0))
         elif found := _NAMED.match(source, start, end):
             self.named.add(found.span(1))
 
-    def counted(self, start: int, text: str) -> None:
+    def note_arithmetic(self, start: int, text: str) -> None:
         """Note the variables in *text*, a piece of an arithmetic expression that begins at *start*."""
         self.named.update((start + one.start(), start + one.end()) for one in _NAMES.finditer(text))

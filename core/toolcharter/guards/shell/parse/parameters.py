@@ -41,13 +41,13 @@ _COUNTS = frozenset("#?$!-")
 def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     """The piece of a word that `$name` or `${name}` becomes."""
     splits = name == "@" if quoted else name not in _COUNTS
-    hints, pattern = hints_of(scanner, name), NUMBER_GLOB if name in _NUMBERS else scanner.patterns.get(name)
+    hints, pattern = possible_texts(scanner, name), NUMBER_GLOB if name in _NUMBERS else scanner.patterns.get(name)
     if name == JOB and name in scanner.set_names:
         return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER_GLOB, is_output=True, is_number=True)
     known = name if name in scanner.loops else SET_MARK + name if name in scanner.set_names else ""
     is_output = not known and name in SHOWN and (name == "SECONDS" or name not in scanner.values)
     is_output = is_output or (name == "0" and scanner.settles)
-    listed = scanner.listed.get(name) if known.startswith(SET_MARK) else None
+    listed = scanner.disk_names.get(name) if known.startswith(SET_MARK) else None
     if listed is not None and (not quoted if listed.is_row else quoted or not listed.is_quoted):
         splits = not quoted
         return Piece(
@@ -60,7 +60,7 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
             prefix=listed.prefix,
             listed=listed.pattern,
         )
-    place = place_of(scanner) if name == "PWD" and is_output else ""
+    place = path_of_cwd(scanner) if name == "PWD" and is_output else ""
     splits = splits and not is_plain(place)
     # The folder that the line runs in: a path that begins with a slash.
     named_by = "place" if name == "PWD" and is_output and not splits else ""
@@ -70,14 +70,14 @@ def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     return piece._replace(name=known, is_output=is_output, place=place)
 
 
-def place_of(scanner: Scanner) -> str:
+def path_of_cwd(scanner: Scanner) -> str:
     """The path of the folder in which the current command runs; empty if it is not known."""
-    if len(scanner.here) != 1 or not scanner.workspace or _UNPLACED.search(scanner.source):
+    if len(scanner.cwd) != 1 or not scanner.workspace or _UNPLACED.search(scanner.source):
         return ""
     # In a loop, a later turn may begin elsewhere.
     if scanner.branches and _MOVES.search(scanner.source):
         return ""
-    return normpath(join(scanner.workspace, scanner.here[0]))
+    return normpath(join(scanner.workspace, scanner.cwd[0]))
 
 
 def is_plain(place: str) -> bool:
@@ -85,7 +85,7 @@ def is_plain(place: str) -> bool:
     return _PLAIN.fullmatch(place) is not None
 
 
-def hints_of(scanner: Scanner, name: str) -> tuple[str, ...]:
+def possible_texts(scanner: Scanner, name: str) -> tuple[str, ...]:
     """Possible texts of the variable *name*."""
     return scanner.values.get(name, _USUAL.get(name, ()))
 

@@ -8,7 +8,7 @@ import re
 from toolcharter.guards.shell.nodes import Redirection, Word
 from toolcharter.guards.shell.parse.expansions import read_here_text
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import ARGUMENT, VALUE, word_of
+from toolcharter.guards.shell.parse.word_parts import ARGUMENT, VALUE, build_word
 from toolcharter.guards.shell.parse.words import read_word
 
 _OPERATOR = re.compile(r"((?:[0-9]+|\{[A-Za-z_][A-Za-z0-9_]*\})?)(<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|(&>>|&>)")
@@ -41,7 +41,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
         scanner.here_strings.append(scanner.at - len(operator))
     if operator in {"<<", "<<-"}:
         return _here_document(scanner, descriptor, operator)
-    scanner.blanks()
+    scanner.skip_blanks()
     start = scanner.at
     target = read_word(scanner, VALUE if operator == "<<<" else ARGUMENT)
     if operator in _TARGETS and target.text == "-":
@@ -49,21 +49,21 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
         scanner.spans.discard((start, scanner.at))
     text = target.text + "\n" if operator == "<<<" and target.text is not None else None
     body = target if operator == "<<<" and text is None else None
-    return Redirection(operator, descriptor, None, text, "", body).reading(target)
+    return Redirection(operator, descriptor, None, text, "", body).with_target(target)
 
 
 def read_redirections(scanner: Scanner) -> tuple[Redirection, ...]:
     """Read all redirections that come next."""
     found: list[Redirection] = []
-    scanner.blanks()
+    scanner.skip_blanks()
     while (one := read_redirection(scanner)) is not None:
         found.append(one)
-        scanner.blanks()
+        scanner.skip_blanks()
     return tuple(found)
 
 
 def _here_document(scanner: Scanner, descriptor: str, operator: str) -> Redirection:
-    scanner.blanks()
+    scanner.skip_blanks()
     start = scanner.at
     found = _DELIMITER.match(scanner.source, start)
     if found is None:
@@ -116,7 +116,7 @@ def _expanded_body(scanner: Scanner, start: int, end: int, lines: list[str], *, 
     pieces = read_here_text(scanner, end)
     text = "".join(lines)
     if not all(piece.is_known for piece in pieces):
-        return word_of(pieces, text)
+        return build_word(pieces, text)
     if strips_tabs and "\\" in text:
         return None
     return text if strips_tabs else "".join(piece.text for piece in pieces)

@@ -14,13 +14,13 @@ from toolcharter.api.command import ListedNames, PathAccess
 from toolcharter.guards.shell.arrays import Arrays
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, Command, NotUnderstood, Word
 from toolcharter.guards.shell.parse.cwd import Flow, Folders
-from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, combined
+from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, combine_texts
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import variable_values
-    from toolcharter.guards.shell.listing_loops import Listed
+    from toolcharter.guards.shell.listing_loops import NamesOnDisk
     from toolcharter.guards.shell.parse.notes import Notes
-    from toolcharter.guards.shell.setters import Sum
+    from toolcharter.guards.shell.setters import Arithmetic
     from toolcharter.guards.shell.variable_values import SetVariables, Value
 else:
     variable_values = lazy("toolcharter.guards.shell.variable_values")
@@ -57,7 +57,7 @@ class Scanner:
     unresolved_program: str | None
     within: tuple[str, ...]
     stdin_from: tuple[int, ...]
-    here: Folders
+    cwd: Folders
     moves: int
     """How many commands so far changed the folder of the shell that runs the line."""
     branches: int
@@ -70,7 +70,7 @@ class Scanner:
     """Whether the source is a whole line: then only the line itself sets variables while it runs."""
     set_names: frozenset[str]
     """The variables that the line has certainly set by here, unless `variable_values` finds that a later command sets them again."""
-    gained: "SetVariables"
+    set_by_last: "SetVariables"
     """The variables that the last pipeline or list has certainly set."""
     values: dict[str, tuple[str, ...]]
     """Possible texts of each variable."""
@@ -78,9 +78,9 @@ class Scanner:
     """The glob that each loop variable runs over."""
     lists: bool
     """Whether the gate may look on disk for names that a loop runs over."""
-    listed: "dict[str, Listed]"
+    disk_names: "dict[str, NamesOnDisk]"
     """The names on disk that variables hold."""
-    lasting: "dict[str, Value]"
+    fixed_values: "dict[str, Value]"
     """The values of variables that hold names on disk and have to keep them to the end of the line."""
     listings: tuple[ListedNames, ...] | None
     """What the gate has to check of the names of all loops so far; None if no loop runs over names on disk."""
@@ -90,18 +90,18 @@ class Scanner:
     """Those of them that a `cd` in a subshell uses as its folder."""
     set_values: "dict[str, Value | None]"
     """The value of each variable that the line sets; None for one that is set again."""
-    sums: "dict[str, Sum]"
+    arithmetic: "dict[str, Arithmetic]"
     """The arithmetic expressions so far, by their text."""
     compared: set[str]
     """The variables that conditions use."""
     tops: set[str]
     """The variables that the line relies on to hold the top of the repository or the empty text: a `cd` uses them."""
-    left: Folders
-    """The folders that `OLDPWD` may be after the number of moves in `left_at`; empty if they are not known."""
-    left_at: int
-    relied: set[str]
+    old_cwd: Folders
+    """The folders that `OLDPWD` may be after the number of moves in `old_cwd_moves`; empty if they are not known."""
+    old_cwd_moves: int
+    relied_on: set[str]
     """The variables whose values were put into the words of loops: these values have to be certain."""
-    computed: set[str]
+    numbers: set[str]
     """The variables that arithmetic reads: they have to hold numbers."""
     _before: "dict[str, Value | None]"
     """The value of each variable before its last assignment, if it had been set before."""
@@ -127,7 +127,7 @@ class Scanner:
     """The position of the last word between `[[` and `]]`, which bash never splits."""
     _made: int
     _bare_at: int
-    """Where the last result of `bare` begins: a cache, since several functions ask for the same word."""
+    """Where the last result of `next_bare` begins: a cache, since several functions ask for the same word."""
     _bare: str
 
     list_reader: ListReader
@@ -168,11 +168,11 @@ class Scanner:
         self.at = 0
         self.unsupported = self.unresolved_program = self.body = self.listings = self.notes = None
         self.within = self.stdin_from = ()
-        self.here = (".",)
+        self.cwd = (".",)
         self.moves = self.branches = self.turning = self.inners = self._made = 0
         self.lists = self.settles = self.names_program = self.takes_names = self.is_timed = False
         self.set_names = frozenset()
-        self.gained = variable_values.SetVariables(frozenset(), frozenset())
+        self.set_by_last = variable_values.SetVariables(frozenset(), frozenset())
         self.expression_at = self.tested_at = self.looping_at = self._bare_at = self.statement = -1
         self._bare = ""
         self.source = source
@@ -187,14 +187,14 @@ class Scanner:
         self.timed, self.hidden = [], []
         self.masks, self.here_strings = [], []
         self.values = {}
-        self.patterns, self.listed, self.lasting = {}, {}, {}
+        self.patterns, self.disk_names, self.fixed_values = {}, {}, {}
         self.loops, self.entered = {}, set()
         self.set_values = {}
-        self.sums = {}
+        self.arithmetic = {}
         self.compared = set()
-        self.computed = set()
-        self.relied, self.tops = set(), set()
-        self.left, self.left_at = (), 0
+        self.numbers = set()
+        self.relied_on, self.tops = set(), set()
+        self.old_cwd, self.old_cwd_moves = (), 0
         self._before = {}
         self.arrays = Arrays(source)
         self.assigned = []
@@ -210,11 +210,11 @@ class Scanner:
         texts = value.hints if value.text is None else (value.text,)
         known = self.values.get(name, ())
         if adds:
-            texts = combined((known or ("",), texts))
+            texts = combine_texts((known or ("",), texts))
         self.values[name] = tuple(dict.fromkeys((*known, *texts)))[-MAX_HINTS:]
         self.loops.pop(name, None)
         self.forget(name)
-        if self.patterns.pop(name, None) is not None or self.listed.pop(name, None) is not None:
+        if self.patterns.pop(name, None) is not None or self.disk_names.pop(name, None) is not None:
             self.mark_unsupported("A loop variable is assigned to.")
 
     def forget(self, name: str) -> None:
@@ -224,18 +224,18 @@ class Scanner:
             self._before[name] = self.set_values[name]
             self.set_values[name] = None
 
-    def put(self, name: str, value: "Value | None") -> None:
+    def set_value(self, name: str, value: "Value | None") -> None:
         """Record that variable *name*, for which `forget` was just called, is set to *value*."""
         self.set_values[name] = (
             variable_values.merge_values(self._before[name], value) if name in self._before else value
         )
 
-    def look_for(self, pattern: str) -> None:
+    def record_glob(self, pattern: str) -> None:
         """Record the folder in which bash expands *pattern*: a link on the way may lead out of the workspace."""
         folder = pattern.rpartition("/")[0]
         if folder:
             path = folder if folder.startswith("/") else f"./{folder}"
-            self.reaches.append(PathAccess(path, is_pattern=True, folders=self.here))
+            self.reaches.append(PathAccess(path, is_pattern=True, folders=self.cwd))
 
     def fail(self, why: str) -> NotUnderstood:
         """The exception to raise, with *why* and the position."""
@@ -254,25 +254,25 @@ class Scanner:
         """Record a construct that no allow rule can cover."""
         self.unsupported = self.unsupported or what
 
-    def blanks(self) -> None:
+    def skip_blanks(self) -> None:
         """Skip blanks and joined lines."""
         if self.source.startswith((" ", "\t", "\\\n"), self.at) and (found := _BLANKS.match(self.source, self.at)):
             self.at = found.end()
             self.check_body()
 
-    def comment(self) -> None:
+    def skip_comment(self) -> None:
         """Skip blanks, then a comment."""
-        self.blanks()
+        self.skip_blanks()
         if self.source.startswith("#", self.at):
             end = self.source.find("\n", self.at)
             self.at = len(self.source) if end < 0 else end
 
-    def newlines(self) -> None:
+    def skip_newlines(self) -> None:
         """Skip blanks, comments, newlines, and the bodies of here-documents behind them."""
-        self.comment()
+        self.skip_comment()
         while self.source.startswith("\n", self.at):
             self._newline()
-            self.comment()
+            self.skip_comment()
 
     def _newline(self) -> None:
         if self.body is None:
@@ -297,30 +297,30 @@ class Scanner:
         if not self.take(text):
             raise self.fail(f"A {text!r} is missing.")
 
-    def bare(self) -> str:
+    def next_bare(self) -> str:
         """The next word, if it is written without quotes and expansions; else empty."""
         if self.at != self._bare_at:
-            self._bare_at, self._bare = self.at, self._look()
+            self._bare_at, self._bare = self.at, self._read_bare()
         return self._bare
 
-    def _look(self) -> str:
+    def _read_bare(self) -> str:
         found = _BARE.match(self.source, self.at)
         word = "" if found is None else found.group()
         follows = self.source[self.at + len(word) : self.at + len(word) + 1]
         return "" if follows and follows in "'\"\\$`" else word
 
-    def close(self, word: str) -> None:
+    def expect_word(self, word: str) -> None:
         """Skip *word*, which has to be the next word."""
-        if self.bare() != word:
+        if self.next_bare() != word:
             raise self.fail(f"A {word!r} is missing.")
         self.at += len(word)
 
-    def is_break(self) -> bool:
+    def is_word_end(self) -> bool:
         """Whether a word ends here."""
         return self.at >= len(self.source) or self.source[self.at] in _BREAKS
 
     @contextmanager
-    def deeper(self) -> Generator[None]:
+    def nested(self) -> Generator[None]:
         """Parse one level deeper. After an exception the depth is not restored, since the parsing ends.
 
         Raises:
@@ -335,12 +335,12 @@ class Scanner:
     @contextmanager
     def subprocess_scope(self, label: str) -> Generator[None]:
         """Parse commands that run in a process of their own: their changes of the folder and of variables end with it."""
-        here, moves, within, names, branches = self.here, self.moves, self.within, self.set_names, self.branches
+        here, moves, within, names, branches = self.cwd, self.moves, self.within, self.set_names, self.branches
         self.within = (*within, label)
         if label == "subshell" and not any(one.startswith("function ") for one in within):
             self.branches = 0  # If it runs, it begins in this folder, and it cannot move later commands.
         yield
-        self.here, self.moves, self.within, self.set_names, self.branches = here, moves, within, names, branches
+        self.cwd, self.moves, self.within, self.set_names, self.branches = here, moves, within, names, branches
 
     @contextmanager
     def collecting(self) -> Generator[None]:
@@ -357,7 +357,7 @@ class Scanner:
         self.commands.append(command)
         return len(self.commands) - 1
 
-    def note(self, start: int, made: int = 1) -> None:
+    def record_span(self, start: int, made: int = 1) -> None:
         """Record the span of a word from *start* to here, which expands to *made* words."""
         self.spans.add((start, self.at))
         self._made += made

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.charset import check_source
 from toolcharter.guards.shell.nodes import Command, NotUnderstood, Script, Word
-from toolcharter.guards.shell.parse.fast_path import script_of
+from toolcharter.guards.shell.parse.fast_path import parse_plain
 from toolcharter.guards.shell.parse.word_parts import literal
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def parse(
         if words[0] not in _RESERVED:
             return Script((Command(tuple(Word(word, word, prefix=word) for word in words)),))
     check_source(source)
-    if (script := script_of(source, workspace, enters=enters)) is not None:
+    if (script := parse_plain(source, workspace, enters=enters)) is not None:
         return script
 
     return shell_lists.read_line(source, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
 
 
-def of_vector(words: tuple[str, ...]) -> Command:
+def command_of_argv(words: tuple[str, ...]) -> Command:
     """The command of an argument vector, in which no character is special.
 
     Raises:

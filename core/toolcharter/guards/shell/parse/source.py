@@ -5,7 +5,7 @@ Source: POSIX.1-2024, shell command language, 2.6.3; bash(1), "Command Substitut
 
 import re
 
-from toolcharter.guards.shell.effects import names_what_it_sets
+from toolcharter.guards.shell.effects import sets_only_named_variables
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, REPOSITORY_TOP, Command, NotUnderstood, Script
 from toolcharter.guards.shell.parse.crosscheck import check
 from toolcharter.guards.shell.parse.scanner import Scanner
@@ -29,11 +29,11 @@ def read_source(scanner: Scanner) -> Script:
     _check_functions(scanner)
     if scanner.arrays.pending:
         scanner.mark_unsupported("An array is assigned.")
-    if scanner.arrays.is_used and (scanner.functions or not all(map(names_what_it_sets, scanner.commands))):
+    if scanner.arrays.is_used and (scanner.functions or not all(map(sets_only_named_variables, scanner.commands))):
         raise NotUnderstood("It cannot be determined what an array holds where it is used: write its words out.")
     if not scanner.arrays.loose.isdisjoint(scanner.arrays.looped):
         raise NotUnderstood("A loop may declare an indexed array as an associative one, which fails.")
-    _put_values(scanner)
+    _substitute_values(scanner)
     if scanner.is_posix and any(map(_may_alias, scanner.commands)):
         raise NotUnderstood("Other shells than bash look at aliases in scripts, too.")
     return Script(
@@ -46,27 +46,27 @@ def read_source(scanner: Scanner) -> Script:
     )
 
 
-def _put_values(scanner: Scanner) -> None:
+def _substitute_values(scanner: Scanner) -> None:
     """Replace variables by their certain values in the words that use them."""
-    if not (scanner.set_values or scanner.computed):
+    if not (scanner.set_values or scanner.numbers):
         return
-    is_told = not (scanner.functions or scanner.unsupported or _splits_otherwise(scanner))
+    is_told = not (scanner.functions or scanner.unsupported or _changes_ifs(scanner))
     certain = certain_values(scanner.commands, scanner.set_values) if is_told else {}
     if scanner.listings is not None and not is_told:
         scanner.mark_unsupported("A loop runs over names that cannot be determined.")
-    if not all(name in certain and certain[name].text is not None for name in scanner.relied):
+    if not all(name in certain and certain[name].text is not None for name in scanner.relied_on):
         scanner.mark_unsupported("A loop runs over what variables hold, and that cannot be determined.")
-    if any(certain.get(name) != value for name, value in scanner.lasting.items()):
+    if any(certain.get(name) != value for name, value in scanner.fixed_values.items()):
         scanner.mark_unsupported("What names a variable holds cannot be determined.")
     if not all(name in certain and certain[name].named_by == REPOSITORY_TOP for name in scanner.tops):
         scanner.mark_unsupported("It goes to what a variable holds, and that cannot be determined.")
-    if not are_numbers(scanner.computed, certain):
+    if not are_numbers(scanner.numbers, certain):
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
-    compared = scanner.compared | scanner.computed
+    compared = scanner.compared | scanner.numbers
     scanner.commands[:] = substitute_known_values(scanner.commands, scanner.set_values, certain, compared)
 
 
-def _splits_otherwise(scanner: Scanner) -> bool:
+def _changes_ifs(scanner: Scanner) -> bool:
     """Whether bash may split words at characters other than blanks. `IFS=, read` affects only that `read`."""
     if "IFS" not in scanner.source:
         return False
@@ -75,12 +75,12 @@ def _splits_otherwise(scanner: Scanner) -> bool:
     return scanner.source.count("IFS") != names.count("IFS")
 
 
-def read_inner(scanner: Scanner, text: str) -> Script:
+def read_nested(scanner: Scanner, text: str) -> Script:
     """Parse *text*, which runs at the current position, as a source of its own."""
     scanner.inners += 1
     if scanner.inners > MAX_COMMANDS:
         raise NotUnderstood(f"The command line has more than {MAX_COMMANDS} texts between backticks.")
-    with scanner.deeper():
+    with scanner.nested():
         inner = Scanner(
             text,
             scanner.workspace,
@@ -89,7 +89,7 @@ def read_inner(scanner: Scanner, text: str) -> Script:
             is_posix=scanner.is_posix,
             enters=scanner.enters if scanner.enters > len(scanner.source) else 0,
         )
-        inner.here, inner.branches = scanner.here, scanner.branches
+        inner.cwd, inner.branches = scanner.cwd, scanner.branches
         inner.inners = scanner.inners
         inner.values, inner.patterns = dict(scanner.values), dict(scanner.patterns)
         script = read_source(inner)
@@ -101,7 +101,7 @@ def read_substitution(scanner: Scanner) -> range:
     """Read the commands of a substitution up to its closing `)`; return their positions."""
     start, body = len(scanner.commands), scanner.body
     timed, scanner.is_timed = scanner.is_timed, False
-    with scanner.deeper(), scanner.subprocess_scope("substitution"), scanner.collecting():
+    with scanner.nested(), scanner.subprocess_scope("substitution"), scanner.collecting():
         scanner.read_list(frozenset())
     if scanner.body != body:
         raise scanner.fail("A here-document and a substitution overlap.")
@@ -113,7 +113,7 @@ def read_substitution(scanner: Scanner) -> range:
 def read_text_between_backticks(scanner: Scanner, text: str) -> range:
     """Read *text*, which was between backticks; return the positions of its commands."""
     start = len(scanner.commands)
-    script = read_inner(scanner, text)
+    script = read_nested(scanner, text)
     for command in script.commands:
         moved = command._replace(
             stdin_from=(*scanner.stdin_from, *(start + one for one in command.stdin_from)),
@@ -141,7 +141,7 @@ def _may_alias(command: Command) -> bool:
     return texts[:1] == ["alias"] or (texts[:1] in (["command"], ["builtin"]) and ("alias" in texts or None in texts))
 
 
-def tells_date(scanner: Scanner, positions: range) -> bool:
+def prints_date(scanner: Scanner, positions: range) -> bool:
     """Whether the output of a substitution is a date or time in digits: one word that begins with a digit, without a slash."""
     texts = [word.text or "" for position in positions for word in scanner.commands[position].words]
     is_alone = len(positions) == 1 and not scanner.commands[positions.start].assignments

@@ -9,11 +9,11 @@ Source: bash(1), "Arrays", "ARITHMETIC EVALUATION", `unset`, "CONDITIONAL EXPRES
 import re
 from typing import Final, NamedTuple
 
-from toolcharter.guards.shell.arrays import CUT, DEFAULT, KEY, any_of, keys_of
+from toolcharter.guards.shell.arrays import CUT, DEFAULT, KEY, element_variable, key_variable
 from toolcharter.guards.shell.nodes import CHECKED_NAME, Word
-from toolcharter.guards.shell.parse.parameters import hints_of, parameter
+from toolcharter.guards.shell.parse.parameters import parameter, possible_texts
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, literal, word_of
+from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, build_word, literal
 from toolcharter.guards.shell.variable_values import EACH_ELEMENT, EXPANSION_MARK
 
 _NAME: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[")
@@ -76,20 +76,20 @@ def _subscript(scanner: Scanner) -> Word | None:
         name = found["variable"].strip("${}")
         scanner.compared.add(name)
         if scanner.notes is not None:
-            scanner.notes.expanded(scanner.source, *found.span("variable"), quoted=True)
+            scanner.notes.note_expansion(scanner.source, *found.span("variable"), quoted=True)
         scanner.at = found.end()
-        return word_of([parameter(scanner, name, quoted=True)], found["variable"])
+        return build_word([parameter(scanner, name, quoted=True)], found["variable"])
     return None
 
 
 def _is_permitted(scanner: Scanner, name: str, key: Word) -> bool:
     """Whether bash takes *key* for a plain text or number in the array *name*; if a variable has to be one, that is recorded."""
-    if keys_of(name) in scanner.set_names or (key.text is not None and _INDEX.fullmatch(key.text)):
+    if key_variable(name) in scanner.set_names or (key.text is not None and _INDEX.fullmatch(key.text)):
         return True
     variable = _variable(key)
     if variable not in scanner.set_names:
         return False
-    scanner.computed.add(variable)
+    scanner.numbers.add(variable)
     return True
 
 
@@ -121,18 +121,18 @@ def read_element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
 def read_keys(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     """Read from the `[` in `${!name[@]}`; None if the array is not certainly associative."""
     found = _ALL.match(scanner.source, scanner.at)
-    if found is None or ":" in found.group() or keys_of(name) not in scanner.set_names:
+    if found is None or ":" in found.group() or key_variable(name) not in scanner.set_names:
         return None
     scanner.at = found.end()
-    return _every(keys_of(name), found["all"], quoted=quoted)
+    return _every(key_variable(name), found["all"], quoted=quoted)
 
 
 def _all(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     found = _ALL.match(scanner.source, scanner.at)
-    if found is None or any_of(name) not in scanner.set_names:
+    if found is None or element_variable(name) not in scanner.set_names:
         return None
     scanner.at = found.end()
-    return _every(any_of(name), found["all"], quoted=quoted)._replace(hints=hints_of(scanner, name))
+    return _every(element_variable(name), found["all"], quoted=quoted)._replace(hints=possible_texts(scanner, name))
 
 
 def _every(variable: str, sign: str, *, quoted: bool) -> Piece:
@@ -156,12 +156,16 @@ def _one(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     if key.text is None and texts and all(texts) and not default:
         hints = tuple(one for one in texts if one)[:MAX_HINTS]
         return Piece("", quoted, is_known=False, splits=not quoted, name=f"{variable}[{name}]", hints=hints)
-    if any_of(name) not in scanner.set_names:
+    if element_variable(name) not in scanner.set_names:
         return None
     # The default for an empty element may be no number.
     is_number = not default or re.fullmatch(r":?-[0-9]+", default) is not None
-    held = SET_MARK + any_of(name) if is_number else SET_MARK + EXPANSION_MARK + any_of(name) + EXPANSION_MARK + default
-    return Piece("", quoted, is_known=False, splits=not quoted, name=held, hints=hints_of(scanner, name))
+    held = (
+        SET_MARK + element_variable(name)
+        if is_number
+        else SET_MARK + EXPANSION_MARK + element_variable(name) + EXPANSION_MARK + default
+    )
+    return Piece("", quoted, is_known=False, splits=not quoted, name=held, hints=possible_texts(scanner, name))
 
 
 def _text_of(scanner: Scanner, name: str, key: Word) -> str | None:
@@ -172,5 +176,5 @@ def _text_of(scanner: Scanner, name: str, key: Word) -> str | None:
     value = scanner.set_values.get(variable) if variable in scanner.set_names else None
     text = None if value is None or value.text is None else scanner.arrays.element(name, value.text, scanner.set_names)
     if text is not None:
-        scanner.relied.add(variable)
+        scanner.relied_on.add(variable)
     return text

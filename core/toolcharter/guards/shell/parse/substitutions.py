@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from toolcharter._lazy import lazy
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.numeric_outputs import prints_number
-from toolcharter.guards.shell.parse.parameters import is_plain, place_of
+from toolcharter.guards.shell.parse.parameters import is_plain, path_of_cwd
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.source import counts_processors, tells_date
+from toolcharter.guards.shell.parse.source import counts_processors, prints_date
 from toolcharter.guards.shell.parse.word_parts import Piece
 from toolcharter.guards.shell.variable_values import DATE_GLOB, NUMBER_GLOB
 
@@ -33,7 +33,7 @@ def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
     is_number = prints_number(scanner.commands, positions)
     if is_number and counts_processors(scanner, positions):
         return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER_GLOB, is_output=True, is_number=True)
-    if tells_date(scanner, positions):
+    if prints_date(scanner, positions):
         return Piece("", quoted, is_known=False, splits=False, pattern=DATE_GLOB, is_output=True, is_number=is_number)
     is_whole = quoted or "IFS" not in scanner.source
     if is_whole and (text := _part_of_path(scanner, positions)) is not None:
@@ -49,7 +49,7 @@ def _place(scanner: Scanner, positions: range) -> str:
     """The path that `pwd` prints; empty for any other commands."""
     if len(positions) != 1 or scanner.functions or scanner.commands[positions.start].form != "pwd":
         return ""
-    return place_of(scanner)
+    return path_of_cwd(scanner)
 
 
 def _part_of_path(scanner: Scanner, positions: range) -> str | None:
@@ -73,14 +73,16 @@ def _names_of(commands: Sequence[Command], positions: range) -> str:
     chain = commands[positions.start : positions.stop]
     if not chain or any(one.form != "2>/dev/null" for command in chain for one in command.redirections):
         return ""
-    if not name_listings.is_chain(chain, positions.start) or not all(map(listings.drops_lines, chain[1:])):
+    if not name_listings.is_pipeline(chain, positions.start) or not all(map(listings.filters_lines, chain[1:])):
         return ""
-    return name_listings.named_by(chain[0])
+    return name_listings.printed_names_of(chain[0])
 
 
-def listed_names(scanner: Scanner, form: str, positions: range) -> Piece | None:
+def names_piece(scanner: Scanner, form: str, positions: range) -> Piece | None:
     """The names on disk that the commands at *positions* print, for a substitution with the source *form* outside of a loop."""
-    names = listing_loops.of_words([Word(form)], scanner.commands[positions.start :], positions.start, scanner.source)
+    names = listing_loops.names_in_words(
+        [Word(form)], scanner.commands[positions.start :], positions.start, scanner.source
+    )
     if names is None:
         return None
     scanner.substitutes += positions

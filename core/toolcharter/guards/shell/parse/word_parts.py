@@ -69,7 +69,7 @@ VALUE = Mode(braces=False, globs=False)
 """The mode of assigned values, of words of `case` and `[[ ]]`, and of here-strings."""
 
 
-def word_of(pieces: Sequence[Piece], source: str, mode: Mode = VALUE) -> Word:
+def build_word(pieces: Sequence[Piece], source: str, mode: Mode = VALUE) -> Word:
     """Build a word from *pieces*, in which braces are already expanded.
 
     Args:
@@ -78,9 +78,9 @@ def word_of(pieces: Sequence[Piece], source: str, mode: Mode = VALUE) -> Word:
         mode: The expansions that bash applies to it.
     """
     text = "".join(piece.text for piece in pieces)
-    bare = _bare(pieces)
+    bare = _unquoted_text(pieces)
     if not all(piece.is_known for piece in pieces):
-        return _unknown(pieces, source, mode, bare)
+        return _build_unknown(pieces, source, mode, bare)
     if "~" in bare and (tilde := _TILDE.search(bare)):
         return Word(source, prefix=_start(pieces, tilde.end()), hints=(text,))
     if mode.globs and (glob := _first_glob(bare)) is not None:
@@ -98,7 +98,7 @@ def is_glob(part: Part) -> bool:
     return not (part.name or part.is_quoted) and not _MARKS.isdisjoint(part.text)
 
 
-def made_of(parts: Sequence[Part], texts: Sequence[str]) -> Word:
+def word_from_parts(parts: Sequence[Part], texts: Sequence[str]) -> Word:
     """Build the word of *parts* with *texts* as their texts; bash must not split or expand the texts of unquoted variables."""
     if not any(map(is_glob, parts)):
         return literal("".join(texts))
@@ -108,10 +108,10 @@ def made_of(parts: Sequence[Part], texts: Sequence[str]) -> Word:
         is_quoted = part.is_quoted or bool(part.name)
         pieces.append(Piece(text, is_quoted))
         forms.append(quote(text) if is_quoted and text else text)
-    return word_of(pieces, "".join(forms), ARGUMENT)
+    return build_word(pieces, "".join(forms), ARGUMENT)
 
 
-def combined(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def combine_texts(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     """All concatenations of one text from each part, at most `MAX_HINTS`; empty if a part has no texts."""
     texts = [""]
     for part in parts:
@@ -120,7 +120,7 @@ def combined(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
-def _bare(pieces: Iterable[Piece]) -> str:
+def _unquoted_text(pieces: Iterable[Piece]) -> str:
     """The text of the word with a NUL in place of each quoted character and each expansion; it is as long as the text.
 
     A quoted `]` stays: the rules for whether it closes a bracket are complex, so it is taken to close one.
@@ -157,7 +157,7 @@ def _pattern(pieces: Iterable[Piece]) -> str | None:
     return _STARS.sub(lambda found: found.group(1) or "*", "".join(parts))
 
 
-def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Word:
+def _build_unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Word:
     has_glob = mode.globs and any(mark in bare for mark in _GLOBS)
     splits = any(piece.splits for piece in pieces)
     tilde = _TILDE.search(bare) is not None
@@ -168,9 +168,9 @@ def _unknown(pieces: Sequence[Piece], source: str, mode: Mode, bare: str) -> Wor
         return Word(source, None, whole[0].listed, whole[0].prefix, splits, parts=_parts(pieces))
     hints: tuple[str, ...] = ()
     if len(pieces) <= _MAX_HINTED_PIECES:
-        hints = combined((piece.text,) if piece.is_known else piece.hints for piece in pieces)
+        hints = combine_texts((piece.text,) if piece.is_known else piece.hints for piece in pieces)
     parts = () if tilde else _parts(pieces)
-    is_output = not is_open and pattern is None and all(map(_tells_nothing, pieces))
+    is_output = not is_open and pattern is None and all(map(_is_from_line, pieces))
     is_number = [piece.is_number for piece in pieces if piece.text or not piece.is_known] == [True]
     prefix = _prefix(pieces, mode, pattern)
     word = Word(source, None, pattern, prefix, splits or has_glob, hints, parts, is_output, is_number)
@@ -202,7 +202,7 @@ def named_by(whose: str, texts: Sequence[str]) -> str:
     return "git" if whose == GIT_REFERENCE and texts[0] else whose
 
 
-def _tells_nothing(piece: Piece) -> bool:
+def _is_from_line(piece: Piece) -> bool:
     """Whether *piece* is text of the line, output of its commands, or a variable that a loop of the line sets."""
     # For any other variable of the line, only `variable_values` finds that out.
     return piece.is_known or piece.is_output or piece.pattern is not None or piece.name[:1] not in {"", SET_MARK}
@@ -222,7 +222,7 @@ def _prefix(pieces: Iterable[Piece], mode: Mode, pattern: str | None) -> str:
     """The known text before the first unknown character."""
     start = list(takewhile(lambda piece: piece.is_known, pieces))
     text = "".join(piece.text for piece in start)
-    bare = _bare(start)
+    bare = _unquoted_text(start)
     if tilde := _TILDE.search(bare):
         text = text[: tilde.end()]
     if mode.globs:

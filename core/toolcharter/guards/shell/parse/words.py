@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.guards.shell.arrays import Setting
+from toolcharter.guards.shell.arrays import ArrayAssignment
 from toolcharter.guards.shell.charset import check_unquoted
 from toolcharter.guards.shell.nodes import PROCESS_SUBSTITUTION, Assignment, Word
-from toolcharter.guards.shell.parse.braces import words_of
+from toolcharter.guards.shell.parse.braces import expand_braces
 from toolcharter.guards.shell.parse.expansions import (
     read_backticks,
     read_dollar,
@@ -25,8 +25,8 @@ from toolcharter.guards.shell.parse.word_parts import (
     VALUE,
     Mode,
     Piece,
+    build_word,
     literal,
-    word_of,
 )
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
         return texts
     if found := _PLAIN.match(scanner.source, start):
         scanner.at = found.end()
-        scanner.note(start)
+        scanner.record_span(start)
         text = found.group()
         return [Word(text, text, None, text)]
     if found := _QUOTED.match(scanner.source, start):
         scanner.at = found.end()
         scanner.check_body()
-        scanner.note(start)
+        scanner.record_span(start)
         return [literal(found.group(1) or found.group(2) or "")]
     pieces = _pieces(scanner)
     if not pieces:
@@ -69,8 +69,8 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
     written = scanner.source[start : scanner.at]
     if "{" in written and ("," in written or ".." in written):
         _check_braces(scanner, pieces)
-    words = words_of(pieces, written, mode)
-    scanner.note(start, max(1, len(words)))
+    words = expand_braces(pieces, written, mode)
+    scanner.record_span(start, max(1, len(words)))
     return words
 
 
@@ -82,7 +82,7 @@ def _array_words(scanner: Scanner) -> list[Word] | None:
         return None
     scanner.at, texts = found
     scanner.check_body()
-    scanner.note(start, max(1, len(texts)))
+    scanner.record_span(start, max(1, len(texts)))
     return [literal(text) for text in texts]
 
 
@@ -179,11 +179,11 @@ def read_assignment(scanner: Scanner, *, declares: bool | None = None) -> Assign
     if operator == "+=":
         scanner.bash_only("An assignment with '+='")
     value = _value(scanner, name, is_associative=bool(declares))
-    scanner.note(start)
+    scanner.record_span(start)
     form = f"{name}={value.form}" if value.is_literal and operator == "=" else scanner.source[start : scanner.at]
     if value.form.startswith("(") and value.splits:
         is_again, keys = form in scanner.arrays.pending, tuple(scanner.arrays.keys)
-        setting = Setting(tuple(scanner.assigned), keys, operator == "+=", is_element=False)
+        setting = ArrayAssignment(tuple(scanner.assigned), keys, operator == "+=", is_element=False)
         scanner.arrays.pending[form] = None if is_again else setting
     scanner.learn(name, value, adds=operator == "+=")
     return Assignment(name, value, form)
@@ -193,9 +193,9 @@ def _read_element_assignment(scanner: Scanner) -> Assignment:
     """Read `name[key]=value`, where `name[` comes next."""
     start, target = scanner.at, subscripts.read_target(scanner)
     value = read_value(scanner)
-    scanner.note(start)
+    scanner.record_span(start)
     form = scanner.source[start : scanner.at]
-    setting = Setting((value,), (target.key,), target.adds, is_element=True)
+    setting = ArrayAssignment((value,), (target.key,), target.adds, is_element=True)
     scanner.arrays.pending[form] = None if form in scanner.arrays.pending else setting
     scanner.learn(target.name, value)
     return Assignment(target.name, value, form)
@@ -217,7 +217,7 @@ def _value(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
     start = scanner.at
     if scanner.source.startswith("(", start):
         words = _array(scanner, name, is_associative=is_associative)
-        if not scanner.is_break():
+        if not scanner.is_word_end():
             raise scanner.fail("Something follows the end of an array.")
         hints = tuple(word.text for word in words if word.text is not None)[:MAX_HINTS]
         return Word(scanner.source[start : scanner.at], splits=True, hints=hints)
@@ -228,7 +228,7 @@ def read_value(scanner: Scanner) -> Word:
     """Read the value of an assignment, which bash does not split."""
     start = scanner.at
     pieces = [piece._replace(splits=False) if piece.splits else piece for piece in _pieces(scanner)]
-    return word_of(pieces, scanner.source[start : scanner.at])
+    return build_word(pieces, scanner.source[start : scanner.at])
 
 
 def _array(scanner: Scanner, name: str, *, is_associative: bool) -> list[Word]:
@@ -236,17 +236,17 @@ def _array(scanner: Scanner, name: str, *, is_associative: bool) -> list[Word]:
     words: list[Word] = []
     keys: list[Word | None] = []
     scanner.at += 1
-    scanner.newlines()
+    scanner.skip_newlines()
     while not scanner.take(")"):
         if scanner.source.startswith("[", scanner.at):
             start = scanner.at
             keys.append(subscripts.read_key(scanner, name, is_associative=is_associative))
             words.append(read_value(scanner))
-            scanner.note(start)
+            scanner.record_span(start)
         else:
             found = read_words(scanner)
             words += found
             keys += [None] * len(found)
-        scanner.newlines()
+        scanner.skip_newlines()
     scanner.assigned, scanner.arrays.keys = words, keys
     return words

@@ -7,7 +7,7 @@ from typing import Final
 
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import languages, places
-from toolcharter.guards.shell.assignments import objection as assignment_objection
+from toolcharter.guards.shell.assignments import assignment_violation as assignment_objection
 from toolcharter.guards.shell.nodes import CHECKED_NAME, PROCESS_SUBSTITUTION, TEMP_FILE, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
 from toolcharter.guards.shell.programs.table import Role
@@ -101,7 +101,7 @@ class RequirementCollector:
     def add_path(self, word: Word) -> bool:
         """Collect the path *word*, which a rule has to mention if it may lead outside; whether it stays in the workspace."""
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
-        why = places.objection(path, self.folders, self.workspace, is_pattern=is_pattern)
+        why = places.path_violation(path, self.folders, self.workspace, is_pattern=is_pattern)
         if why:
             self.require(word, why)
         elif path and path not in places.STREAMS:
@@ -163,8 +163,8 @@ class RequirementCollector:
         self.take_read(role, word)
 
     def _check_commit_path(self, word: Word) -> None:
-        path = places.in_commit(word.form.replace('"', "") if word.text is None else word.text)
-        why = places.objection(path, self.folders, self.workspace) if path else None
+        path = places.path_in_revision(word.form.replace('"', "") if word.text is None else word.text)
+        why = places.path_violation(path, self.folders, self.workspace) if path else None
         if why:
             self.require(word, why)
 
@@ -175,7 +175,7 @@ class RequirementCollector:
             # find gives these names, not the shell.
             self.take_read(_, word)
             return
-        why = places.objection(pattern, self.folders, self.workspace, is_pattern=True)
+        why = places.path_violation(pattern, self.folders, self.workspace, is_pattern=True)
         folder = pattern.rpartition("/")[0]
         if why:
             self.require(word, why)
@@ -248,7 +248,7 @@ class RequirementCollector:
         self.take_read(role, word)
         for seen in self.reaches[before:]:
             # A folder that find finds may hold links of any name.
-            below = seen.path.partition("/**")[0] if seen.is_pattern else places.escaped(seen.path)
+            below = seen.path.partition("/**")[0] if seen.is_pattern else places.escape_glob(seen.path)
             self.reaches.append(PathAccess(f"{below.rstrip('/')}/**", is_pattern=True, folders=seen.folders))
 
     def take_folder(self, _: Role, word: Word) -> None:
@@ -262,7 +262,7 @@ class RequirementCollector:
         """Collect a folder to change to: later paths may be relative to it, or to the folder the command began in."""
         self.take_folder(_, word)
         begin = self._initial_folders if self._changed_folders is None else self._changed_folders
-        self._changed_folders = places.moved(word.text or "", begin, self.workspace)
+        self._changed_folders = places.resolve_path(word.text or "", begin, self.workspace)
         folders = tuple(dict.fromkeys((*self.folders, *self._changed_folders)))
         # After a change to an unknown folder, every later path is unknown.
         if self.folders and self._changed_folders and len(folders) <= _MAX_FOLDERS:

@@ -8,7 +8,7 @@ from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.programs.collector import RequirementCollector, is_number
 from toolcharter.guards.shell.programs.options import ParsedWords
 from toolcharter.guards.shell.programs.table import Operands, Role, Table
-from toolcharter.guards.shell.setters import sets_own
+from toolcharter.guards.shell.setters import sets_only_line_variables
 
 # Options of `set` that only make the line end earlier, a pipeline fail, or bash print what it runs. For the last, bash expands
 # `PS4`, which a rule has to mention if the line sets it.
@@ -67,7 +67,7 @@ def needs_no_rule(table: Table, words: Sequence[Word]) -> bool:
         case "settings":
             return _STRICT_OPTIONS.fullmatch(" ".join(word.text or "''" for word in words[1:])) is not None
         case "own variables":
-            return sets_own(words)
+            return sets_only_line_variables(words)
         case "at the end":
             texts = [word.text for word in words[1:]]
             return (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess, Requirement
 from toolcharter.guards.shell import places
-from toolcharter.guards.shell.assignments import is_own
-from toolcharter.guards.shell.assignments import objection as assignment_objection
+from toolcharter.guards.shell.assignments import assignment_violation as assignment_objection
+from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import TEMP_FILE, Command, Reading, Redirection, Requirements, Word
 from toolcharter.guards.shell.programs import expressions, unknown
 from toolcharter.guards.shell.programs.collector import RequirementCollector
@@ -20,7 +20,7 @@ from toolcharter.guards.shell.programs.operands import assign_roles, collect_ext
 from toolcharter.guards.shell.programs.options import ParsedWords, parse_options
 from toolcharter.guards.shell.programs.table import NO_OPERANDS, STARTING, Operands, OptionSpec, Role, Style, Table
 from toolcharter.guards.shell.programs.tables import CORE_TABLES, Tables
-from toolcharter.guards.shell.setters import sets_own
+from toolcharter.guards.shell.setters import sets_only_line_variables
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import links
@@ -72,7 +72,7 @@ def read_command(command: Command, *, workspace: str, tables: Tables = CORE_TABL
         for assignment in command.assignments:
             if assignment.form == "SECONDS=0":
                 continue  # It only restarts bash's count of seconds.
-            if not is_own(assignment.name):
+            if not is_line_variable(assignment.name):
                 collector.needs.append(Requirement(assignment.form, f"{assignment.form} changes the shell itself"))
             elif command.is_unread:
                 collector.needs.append(
@@ -161,7 +161,7 @@ class _TableReader:
     def read_table(self, name: Word, words: Sequence[Word], table: Table) -> bool:
         """Collect the requirements of *words*; *name* is the word of the program or subcommand. Whether it runs its input."""
         collector = self.collector
-        if table.transparent == "own variables" and sets_own((name, *words)):
+        if table.transparent == "own variables" and sets_only_line_variables((name, *words)):
             return False
         if table.named and not needs_no_rule(table, (name, *words)):
             collector.require(name, "is nothing that a program's ordinary rule covers")
@@ -264,7 +264,7 @@ def _does_more(prefix: str, spec: OptionSpec) -> bool:
 def _collect_link_targets(given: frozenset[str], collector: RequirementCollector) -> None:
     """Collect the targets of links. Only the target of a symbolic link without `-r` is relative to the link's folder."""
     if "-s" in given and "-r" not in given:
-        links.ask_targets(
+        links.require_safe_targets(
             collector.link_targets, collector.destinations or [_HERE_WORD], collector, in_folder="-t" in given
         )
     else:
@@ -343,7 +343,7 @@ def _record_written_file(target: Word | None, collector: RequirementCollector) -
         target is not None
         and target.text
         and target.text != "/dev/null"
-        and not places.objection(target.text, collector.folders, collector.workspace)
+        and not places.path_violation(target.text, collector.folders, collector.workspace)
     ):
         collector.reaches.append(PathAccess(target.text, folders=collector.folders, change="write"))
 

@@ -13,7 +13,7 @@ from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.floor import catastrophe
 from toolcharter.guards.shell.floor.installs import USUAL_HOSTS
 from toolcharter.guards.shell.nodes import NotUnderstood, Script
-from toolcharter.guards.shell.parse.script import of_vector, parse
+from toolcharter.guards.shell.parse.script import command_of_argv, parse
 
 WORKSPACE = "/w/ws"
 HOME = "/home/me"
@@ -144,7 +144,7 @@ def test_quotes_change_no_verdict(words: tuple[str, ...], data: st.DataObject) -
     """However words are quoted, the verdict is that of the plain words."""
     spelt = " ".join(data.draw(QUOTES).format(word) for word in words)
 
-    assert verdict(spelt) == catastrophe(Script((of_vector(words),)), workspace=WORKSPACE, home=HOME)
+    assert verdict(spelt) == catastrophe(Script((command_of_argv(words),)), workspace=WORKSPACE, home=HOME)
 
 
 @each_row(

@@ -4,7 +4,7 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.guards.shell.nodes import NotUnderstood
-from toolcharter.guards.shell.parse.ansi import unescaped
+from toolcharter.guards.shell.parse.ansi import decode_escapes
 
 
 @each_row(
@@ -22,7 +22,7 @@ from toolcharter.guards.shell.parse.ansi import unescaped
 )
 def test_escapes_are_what_bash_makes_of_them(body: str, text: str) -> None:
     """Each escape that means one character everywhere is that character."""
-    assert unescaped(body) == text
+    assert decode_escapes(body) == text
 
 
 @each_row(
@@ -32,4 +32,4 @@ def test_escapes_are_what_bash_makes_of_them(body: str, text: str) -> None:
 def test_escapes_that_mean_other_things_elsewhere_are_refused(body: str) -> None:
     """What cuts the text, depends on the locale or is not documented is not understood."""
     with pytest.raises(NotUnderstood):
-        unescaped(body)
+        decode_escapes(body)

@@ -7,7 +7,7 @@ import pytest
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
-from toolcharter.guards.shell.setters import sum_of
+from toolcharter.guards.shell.setters import parse_arithmetic
 
 COUNTING = [
     'x=7; y=3; echo "$((x + y)) $((x * y)) $((x % y)) $(( (x - 1) / 2 ))"',
@@ -187,4 +187,4 @@ def test_bash_sees_numbers_there(line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["a[1]", "1#2", "0x1", "x y$", "a.b", "`a`", "1e3", "'a'", "PATH + 1"])
 def test_other_letters_are_not_understood(text: str) -> None:
     """Subscripts, bases and quotes."""
-    assert sum_of(text) is None
+    assert parse_arithmetic(text) is None

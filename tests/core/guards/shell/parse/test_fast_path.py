@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 
 from toolcharter.guards.shell.nodes import MAX_COMMANDS, MAX_WORDS, NotUnderstood, Script
-from toolcharter.guards.shell.parse.fast_path import script_of
+from toolcharter.guards.shell.parse.fast_path import parse_plain
 from toolcharter.guards.shell.parse.lists import read_line
 
 WORKSPACE = "/w/ws"
@@ -37,7 +37,7 @@ def whole(line: str) -> Script | None:
 @example("cd a || cd b && ls ; ls")
 def test_plain_lines_are_read_as_the_grammar_reads_them(line: str) -> None:
     """Every command of them: words, redirections, feeders, folders, and where it stands."""
-    plain = script_of(line, WORKSPACE)
+    plain = parse_plain(line, WORKSPACE)
 
     assert plain is None or plain == (whole(line) or plain)
 
@@ -60,7 +60,7 @@ def test_plain_lines_are_read_as_the_grammar_reads_them(line: str) -> None:
 )
 def test_a_plain_line_is_words_and_operators(line: str, forms: list[str] | None) -> None:
     """Quoted or not, with the usual redirections."""
-    script = script_of(line, WORKSPACE)
+    script = parse_plain(line, WORKSPACE)
 
     assert (None if script is None else [one.form for one in script.commands]) == forms
 
@@ -75,12 +75,12 @@ def test_a_plain_line_is_words_and_operators(line: str, forms: list[str] | None)
 )  # fmt: skip
 def test_any_other_line_is_for_the_grammar(line: str) -> None:
     """Expansions, words of the language, faults, programs that change how bash goes on."""
-    assert script_of(line, WORKSPACE) is None
+    assert parse_plain(line, WORKSPACE) is None
 
 
 def test_limits_are_those_of_the_grammar() -> None:
     """At the limit a line is read; one further the grammar says why not."""
-    assert len((script_of(";".join(["ls"] * MAX_COMMANDS), "") or Script()).commands) == MAX_COMMANDS
-    assert script_of(";".join(["ls"] * (MAX_COMMANDS + 1)), "") is None
-    assert script_of("ls" + " a" * (MAX_WORDS - 1), "") is not None
-    assert script_of("ls" + " a" * MAX_WORDS, "") is None
+    assert len((parse_plain(";".join(["ls"] * MAX_COMMANDS), "") or Script()).commands) == MAX_COMMANDS
+    assert parse_plain(";".join(["ls"] * (MAX_COMMANDS + 1)), "") is None
+    assert parse_plain("ls" + " a" * (MAX_WORDS - 1), "") is not None
+    assert parse_plain("ls" + " a" * MAX_WORDS, "") is None

@@ -218,7 +218,7 @@ def test_both_lines_run_the_same_words(line: str, tmp_path: Path) -> None:
     scanner.settles = scanner.lists = True
     scanner.notes = Notes()
     read_source(scanner)
-    written = feeding.written_out(scanner)
+    written = feeding.rewrite_line(scanner)
 
     assert written is not None
     assert run_in_bash(written, tmp_path) == run_in_bash(line, tmp_path) != []

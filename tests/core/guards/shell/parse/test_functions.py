@@ -12,7 +12,7 @@ from tests.rows import each_row
 from toolcharter.guards.shell.analyse import Analysis, analyse
 from toolcharter.guards.shell.nodes import NotUnderstood
 from toolcharter.guards.shell.parse import functions
-from toolcharter.guards.shell.parse.calls import UncertainError, edited
+from toolcharter.guards.shell.parse.calls import UncertainError, apply_edits
 from toolcharter.guards.shell.parse.lists import read_list
 from toolcharter.guards.shell.parse.notes import Notes
 from toolcharter.guards.shell.parse.scanner import Scanner
@@ -294,8 +294,10 @@ def test_a_step_that_runs_something_else_is_not_believed(monkeypatch: pytest.Mon
     scanner.notes = Notes()
     read_source(scanner)
 
-    found = [functions.are_foreseen(one, scanner, 0) for one in (("cat", "wc"), (None, "wc"), ("cat", "ls"), ("cat",))]
-    monkeypatch.setattr(functions, "are_foreseen", never)
+    found = [
+        functions.match_expected(one, scanner, 0) for one in (("cat", "wc"), (None, "wc"), ("cat", "ls"), ("cat",))
+    ]
+    monkeypatch.setattr(functions, "match_expected", never)
 
     assert found == [True, True, False, False]
     assert not is_open("f() { cat a; }; f")
@@ -308,9 +310,9 @@ def never(*_: object) -> bool:
 
 def test_edits_that_overlap_are_uncertain() -> None:
     """One place of a source becomes one thing."""
-    assert edited("abcd", 0, 4, [(1, 2, "x"), (2, 2, "y")]) == "axycd"
+    assert apply_edits("abcd", 0, 4, [(1, 2, "x"), (2, 2, "y")]) == "axycd"
     with pytest.raises(UncertainError):
-        edited("abcd", 0, 4, [(0, 2, "x"), (1, 3, "y")])
+        apply_edits("abcd", 0, 4, [(0, 2, "x"), (1, 3, "y")])
 
 
 def test_rules_of_deny_see_the_calls_as_they_are_written() -> None:

@@ -7,7 +7,7 @@ from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import Command, Redirection
-from toolcharter.guards.shell.parse.loops import stays
+from toolcharter.guards.shell.parse.loops import keeps_variable
 from toolcharter.guards.shell.parse.script import parse
 from toolcharter.guards.shell.parse.turns import MAX_VALUES
 from toolcharter.guards.shell.parse.word_parts import literal
@@ -224,4 +224,4 @@ def test_a_redirection_may_set_a_variable() -> None:
     """`{f}<x` puts a number into it; the second reader refuses such a line so far."""
     body = [Command((literal("ls"),), redirections=(Redirection("<", "{f}", literal("x"), None, "{f}<x"),))]
 
-    assert not stays(body, body)
+    assert not keeps_variable(body, body)

@@ -5,7 +5,7 @@ from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter.guards.shell.nodes import PROCESS_SUBSTITUTION, Command, NotUnderstood, Script, Word
-from toolcharter.guards.shell.parse.script import of_vector, parse
+from toolcharter.guards.shell.parse.script import command_of_argv, parse
 
 UNSUPPORTED, UNRESOLVED = "unsupported", "unresolved_program"
 
@@ -407,7 +407,7 @@ def test_positions_are_characters() -> None:
 
 def test_a_vector_is_what_it_is() -> None:
     """Nothing in an argument vector is special."""
-    assert of_vector(("a b", "*", "$x", "é", "")) == Command(
+    assert command_of_argv(("a b", "*", "$x", "é", "")) == Command(
         (
             Word("'a b'", "a b", prefix="a b"),
             Word("'*'", "*", prefix="*"),
@@ -422,7 +422,7 @@ def test_a_vector_is_what_it_is() -> None:
 def test_a_vector_that_no_kernel_takes_is_refused(words: tuple[str, ...]) -> None:
     """An argument vector names a program, and holds what an argument can hold."""
     with pytest.raises(NotUnderstood):
-        of_vector(words)
+        command_of_argv(words)
 
 
 @each_row("row", row_params(sample_rows("security/shell_allow")))
