@@ -64,7 +64,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-class Watched:
+class CountingSink:
     """A sink that counts the lines its inner sink accepts and loses."""
 
     def __init__(self, url: str, inner: Sink) -> None:
@@ -111,20 +111,20 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
     plan = partial(plan_profile, profile, workspace=workspace, schemes=schemes)
     loaded = plan().loaded
     loaded = loaded.build_extensions(workspace, plan().extensions)
-    sinks = [Watched(url, open_sink(url, loaded.open_sink)) for url in events]
+    sinks = [CountingSink(url, open_sink(url, loaded.open_sink)) for url in events]
     try:
         yield from _notes(plan(), has_approver=loaded.approver is not None)
         code = find_gate_code(workspace, plan().index or find_installed())
         inventory = inventory_of(workspace, code, plan().files, (), os.environ)
-        yield from map(_of_imports, inventory.importing)
-        yield from _runner(plan(), loaded, RunnerScope(workspace, inventory.places))
+        yield from map(_check_import_folders, inventory.importing)
+        yield from _check_runner(plan(), loaded, RunnerScope(workspace, inventory.places))
         if not os.access(workspace, os.W_OK):
             yield Finding(
                 "workspace", "takes new files", "note", "no: no file can be created or changed in this folder"
             )
-        yield from _refused(plan(), workspace, caller, sinks)
-        yield from _reached(plan(), workspace, caller)
-        yield from map(_of_sink, sinks)
+        yield from _check_denials(plan(), workspace, caller, sinks)
+        yield from _check_arrivals(plan(), workspace, caller)
+        yield from map(_check_sink, sinks)
     finally:
         for close in loaded.closers:
             close()
@@ -147,7 +147,7 @@ def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
         yield Finding("approvals", "who is asked", "note", who)
 
 
-def _of_imports(folder: ImportFolder) -> Finding:
+def _check_import_folders(folder: ImportFolder) -> Finding:
     """Report a folder that Python imports from before toolcharter's code runs, although programs may write there."""
     where = "/".join(folder.folder) or "."
     there = f"; installed modules are hidden there by {', '.join(map(repr, folder.taken))}" if folder.taken else ""
@@ -155,7 +155,7 @@ def _of_imports(folder: ImportFolder) -> Finding:
     return Finding("workspace", "is imported from", "note", detail)
 
 
-def _runner(plan: Plan, loaded: LoadedPlugins, scope: RunnerScope) -> Iterator[Finding]:
+def _check_runner(plan: Plan, loaded: LoadedPlugins, scope: RunnerScope) -> Iterator[Finding]:
     """Report whether the profile's runner runs a program that does nothing."""
     name = plan.profile.runner
     if name is None:
@@ -177,12 +177,14 @@ def _runner(plan: Plan, loaded: LoadedPlugins, scope: RunnerScope) -> Iterator[F
     yield Finding(f"runner {name}", "runs a program", *said)
 
 
-def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence[Watched]) -> Iterator[Finding]:
+def _check_denials(
+    plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence[CountingSink]
+) -> Iterator[Finding]:
     """Call each tool, and an unknown one, under a rule that denies everything."""
     entered, seen = list[str](), list[dict[str, Any]]()
     rule = parse_rule("*", DOCTOR)
     quiet = [ceiling._replace(notify=()) for ceiling in plan.ceilings]
-    plan = _disarmed(plan, entered)
+    plan = _with_stand_ins(plan, entered)
     denying = replace(
         plan,
         profile=replace(plan.profile, notify=()),
@@ -195,10 +197,10 @@ def _refused(plan: Plan, workspace: Path, caller: Caller | None, sinks: Sequence
             yield Finding(
                 f"tool {name}" if name else "an unknown name",
                 "a call that must not pass",
-                *_judged(seen, passed=name in entered, expected=_by_the_rule if name else _by_its_name),
+                *_judged(seen, passed=name in entered, expected=_is_denied_by_rule if name else _is_denied_by_name),
             )
     finally:
-        yield from _closed(toolbox)
+        yield from _close_toolbox(toolbox)
 
 
 def _call(
@@ -232,15 +234,15 @@ def _judged(
     return ("ok", said) if expected(last) else ("failed", f"not for the expected reason: {said}")
 
 
-def _by_the_rule(after: Mapping[str, Any]) -> bool:
+def _is_denied_by_rule(after: Mapping[str, Any]) -> bool:
     return after["stage"] == "floor" or (after["rule"] or {}).get("source") == DOCTOR
 
 
-def _by_its_name(after: Mapping[str, Any]) -> bool:
+def _is_denied_by_name(after: Mapping[str, Any]) -> bool:
     return bool(after["reason"] == Reason.UNKNOWN_TOOL)
 
 
-def _disarmed(plan: Plan, entered: list[str]) -> Plan:
+def _with_stand_ins(plan: Plan, entered: list[str]) -> Plan:
     """Return *plan* with a stand-in for each tool's body, which does nothing except record the call in *entered*."""
     tools = plan.loaded.specs.items()
     specs = {name: tool._replace(spec=_stand_in_for(tool.spec, entered)) for name, tool in tools}
@@ -264,7 +266,7 @@ def _stand_in_for(spec: ToolSpec[Any], entered: list[str]) -> ToolSpec[Any]:
     return replace(spec, build=build, isolate=False)  # In another process, it could not append to *entered*.
 
 
-def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
+def _check_arrivals(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
     """Make dry runs that must arrive at each tool, and call the tools that only read; the policy permits everything."""
     permissive = replace(
         plan.profile,
@@ -280,14 +282,14 @@ def _reached(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Fin
     toolbox = open_toolbox(open_plan, workspace=workspace, caller=caller, sinks=())
     try:
         for spec in plan.specs:
-            found = _arrived(_rehearsed(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile)))
+            found = _arrived(_dry_run(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile)))
             if spec.staged or found[0] == "failed":
                 yield Finding(f"tool {spec.name}", "a dry run that must arrive", *found)
             if spec.capabilities == _READS_FILES:
                 yield Finding(f"tool {spec.name}", "a call that reads", *_read(toolbox, spec.name, plan.profile))
     finally:
-        yield from _closed(toolbox)
-    yield from _entered(open_plan, workspace, caller)
+        yield from _close_toolbox(toolbox)
+    yield from _check_entries(open_plan, workspace, caller)
 
 
 def _read(toolbox: Toolbox, name: str, profile: Profile) -> tuple[Result, str]:
@@ -299,7 +301,7 @@ def _read(toolbox: Toolbox, name: str, profile: Profile) -> tuple[Result, str]:
     return "ok", f"answered: {said}"
 
 
-def _entered(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
+def _check_entries(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Finding]:
     """Call each tool that is not staged, with a stand-in for its body: a dry run would not enter it."""
     unstaged = [spec.name for spec in plan.specs if not spec.staged]
     if not unstaged:
@@ -307,13 +309,13 @@ def _entered(plan: Plan, workspace: Path, caller: Caller | None) -> Iterator[Fin
     entered, seen = list[str](), list[dict[str, Any]]()
     # No hooks at all: the dry run has already shown whether the plugins' checks work.
     unchecked = replace(plan, loaded=plan.loaded._replace(manager=new_manager(), extension_specs={}))
-    toolbox = open_toolbox(_disarmed(unchecked, entered), workspace=workspace, caller=caller, sinks=[seen.append])
+    toolbox = open_toolbox(_with_stand_ins(unchecked, entered), workspace=workspace, caller=caller, sinks=[seen.append])
     try:
         for name in unstaged:
             _call(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments", "floor"})
             yield Finding(f"tool {name}", "a call that must arrive", *_passed(seen, entered.count(name)))
     finally:
-        yield from _closed(toolbox)
+        yield from _close_toolbox(toolbox)
 
 
 def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, str]:
@@ -329,7 +331,7 @@ def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, st
     return "ok", "reached: a stand-in was entered, once"
 
 
-def _closed(toolbox: Toolbox) -> list[Finding]:
+def _close_toolbox(toolbox: Toolbox) -> list[Finding]:
     """Close a toolbox; return the faults of tools that cannot close."""
     try:
         toolbox.close()
@@ -339,7 +341,7 @@ def _closed(toolbox: Toolbox) -> list[Finding]:
     return []
 
 
-def _rehearsed(toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]]) -> Decision:
+def _dry_run(toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]]) -> Decision:
     decision = toolbox.decide(name, samples[0])
     for args in samples[1:]:
         if decision.stage not in {"arguments", "floor"}:
@@ -359,7 +361,7 @@ def _arrived(decision: Decision) -> tuple[Result, str]:
     return "not tried", f"the sample ends at stage {decision.stage}: {said}"
 
 
-def _of_sink(sink: Watched) -> Finding:
+def _check_sink(sink: CountingSink) -> Finding:
     if sink.error is None:
         return Finding(sink.name, "takes every event", "ok" if sink.taken else "failed", f"{sink.taken} lines")
     said = scrub_text(f"{type(sink.error).__name__}: {sink.error}")[0]

@@ -80,7 +80,7 @@ class ForeignTools:
     async def arefuse(self, name: str, args: Mapping[str, Any], why: str, **ids: str | None) -> ToolResult:
         """Make a call that fails when its arguments are read, before any rule is evaluated or any person is asked."""
         ours = self.toolbox.built_tool(name)
-        tool = _not_ours(self.toolbox, name, None, "custom", is_async=True) if ours is None else ours
+        tool = _build_foreign_tool(self.toolbox, name, None, "custom", is_async=True) if ours is None else ours
         return await self.toolbox.pipeline_for(replace(tool, reader=_Refusing(tool, why))).acall(args, **ids)
 
     async def adecide(
@@ -107,9 +107,9 @@ class ForeignTools:
             parameters = deepcopy(parameters)  # the host may change its own copy later
             ours = self.toolbox.built_tool(name)
             tool = (
-                _not_ours(self.toolbox, name, parameters, kind, is_async=is_async)
+                _build_foreign_tool(self.toolbox, name, parameters, kind, is_async=is_async)
                 if ours is None
-                else _checked_by_ours(self.toolbox, ours, is_async=is_async)
+                else _build_with_own_checks(self.toolbox, ours, is_async=is_async)
             )
             if len(self._known) >= MAX_KNOWN:  # a model may invent any number of names
                 self._known.clear()
@@ -130,7 +130,7 @@ class _Refusing(ArgumentReader):
         self.validate = refuse
 
 
-def _not_ours(
+def _build_foreign_tool(
     toolbox: Toolbox, name: str, parameters: Mapping[str, Any] | None, kind: Kind, *, is_async: bool
 ) -> BuiltTool:
     """Build a tool that no plugin provides. It declares no capabilities, so that a rule must allow it."""
@@ -152,7 +152,7 @@ def _not_ours(
     )
 
 
-def _checked_by_ours(toolbox: Toolbox, ours: BuiltTool, *, is_async: bool) -> BuiltTool:
+def _build_with_own_checks(toolbox: Toolbox, ours: BuiltTool, *, is_async: bool) -> BuiltTool:
     """Build a copy of the profile's tool *ours* with a body of the host; its arguments, rules and own checks stay."""
     name = ours.spec.name
 

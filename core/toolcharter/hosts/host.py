@@ -15,7 +15,7 @@ from toolcharter.gate.live import LiveToolbox, open_live
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.hosts.foreign import AsyncBody, Body, ForeignTools
 from toolcharter.hosts.formats import Format, HostTool, formatted
-from toolcharter.hosts.pending import Asked, PendingApprovals, Question, asking
+from toolcharter.hosts.pending import Asked, PendingApprovals, Question, collect_questions
 from toolcharter.hosts.results import HostResult, described, structured
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Host:
             parent_id: The identifier of the call that made this one.
             caller: Who calls; by default the host's own caller.
         """
-        with asking() as asked:
+        with collect_questions() as asked:
             result = self._present(caller, lambda box: box.call(name, args, call_id=call_id, parent_id=parent_id))
         return self._answered(result, asked, name, args, caller)
 
@@ -150,7 +150,7 @@ class Host:
         while True:
             present = self._live.current
             try:
-                with asking() as asked:
+                with collect_questions() as asked:
                     result = await self._in_a_thread(caller, name, args, call_id, parent_id)
                 return self._answered(result, asked, name, args, caller)
             except ToolboxClosed:
@@ -188,7 +188,7 @@ class Host:
         Raises:
             SpecError: *name* is not valid as a tool's name, or *parameters* is no schema.
         """
-        with asking() as asked:
+        with collect_questions() as asked:
             result = self._present(
                 caller,
                 lambda _: self._kept(caller).call(
@@ -214,7 +214,7 @@ class Host:
             present = self._live.current
             try:
                 foreign, ids = self._kept(caller), {"call_id": call_id, "parent_id": parent_id}
-                with asking() as asked:
+                with collect_questions() as asked:
                     result = await foreign.acall(name, args, body, parameters, kind, **ids)
                 return self._answered(result, asked, name, args, caller, kind)
             except ToolboxClosed:

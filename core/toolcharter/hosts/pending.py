@@ -158,7 +158,7 @@ class PendingApprovals:
 
 
 @contextmanager
-def asking() -> Generator[Asked]:
+def collect_questions() -> Generator[Asked]:
     """Collect the questions of the call in the `with` block: of this task or thread, and of threads that it starts."""
     asked: Asked = {}
     token = _ASKED.set(asked)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolcharter.api.call import Decision
-from toolcharter.cli.doctor import Watched
+from toolcharter.cli.doctor import CountingSink
 from toolcharter.policy.evaluate import ALLOWED, ToolPolicyView
 
 from .conftest import ASKER, MODULE, PROFILE, install
@@ -315,7 +315,7 @@ class _Stuck:
 def test_a_sink_that_cannot_be_closed_has_failed() -> None:
     """The last lines may be lost with it; what the URL of a plugin's sink holds is not shown."""
     password = "hun" + "ter2"
-    sink = Watched(f"redis://me:{password}@host", _Stuck())
+    sink = CountingSink(f"redis://me:{password}@host", _Stuck())
     sink.write(b"{}\n")
 
     with pytest.raises(OSError, match="stuck"):
