@@ -51,7 +51,7 @@ class Judge:
         decision = self._view.decide(subject)
         if decision.outcome != "allow":
             return Verdict(str(decision.reason))
-        denied = None if found.world is None else self._lookout.objection(found.world)
+        denied = None if found.preconditions is None else self._lookout.find_objection(found.preconditions)
         return Verdict(ALLOWED if denied is None else str(denied.reason))
 
     def is_foreseen(self, argv: Sequence[str], line: str) -> bool:

@@ -126,18 +126,18 @@ def test_a_change_of_a_function_is_put_in_its_place() -> None:
     """A method or property of the loaded module gets the mutant's code, and no other; import time is past."""
     mutants = list(mutants_of(modules()["capability"], "capability"))
     change = next(one for one in mutants if one.diff == ("-            return []", "+            return None"))
-    functions: list[Any] = [compile_limit, CapabilityLimit.refused, CapabilityLimit.is_exceeded_by]
+    functions: list[Any] = [compile_limit, CapabilityLimit.find_refused, CapabilityLimit.is_exceeded_by]
     before = [one.__code__ for one in functions]
     limit: Any = compile_limit("profile", Capabilities())
 
     try:
         done = install_mutant(change, functions)
-        answers = [limit.refused(None), limit.is_exceeded_by("high"), compile_limit("profile", Capabilities())]
+        answers = [limit.find_refused(None), limit.is_exceeded_by("high"), compile_limit("profile", Capabilities())]
     finally:
         for one, code in zip(functions, before, strict=True):
             one.__code__ = code
 
-    assert (done, answers, limit.refused(None)) == (True, [None, False, limit], [])
+    assert (done, answers, limit.find_refused(None)) == (True, [None, False, limit], [])
     assert not install_mutant(change._replace(line=1), functions)
 
 

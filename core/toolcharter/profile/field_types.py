@@ -66,7 +66,7 @@ _WORD_SCHEMA = WithJsonSchema({"type": "string", "pattern": anchored(GLOB_PATTER
 
 AnyText = Annotated[str, Expected("text")]
 Flag = Annotated[bool, Expected("true or false")]
-Count = Annotated[int, Field(gt=0, le=_INT64_MAX), Expected("a anchored number above 0")]
+Count = Annotated[int, Field(gt=0, le=_INT64_MAX), Expected("a whole number above 0")]
 Seconds = Annotated[float, Field(gt=0, le=WEEK_S), Expected(f"seconds above 0 and up to {WEEK_S}")]
 Reason = Annotated[str, Field(pattern=anchored(REASON_PATTERN)), Expected("a reason, a word in lower case")]
 ToolName = Annotated[str, Field(pattern=anchored(NAME)), Expected("the name of a tool", NAME_FIX)]

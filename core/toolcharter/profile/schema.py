@@ -65,13 +65,13 @@ class CeilingLimits(NamedTuple):
     total: Annotated[ToolLimits, INLINE] = ToolLimits()
     tools: Annotated[
         Mapping[str, ToolLimits],
-        MapOf(Expected("a mapping_of from tools to their limits", "Write each as `git: {timeout_s: 10}`.")),
+        MapOf(Expected("a mapping from tools to their limits", "Write each as `git: {timeout_s: 10}`.")),
     ] = _NOTHING
     """Limits of single tools; the smaller number wins."""
     agents: Annotated[
         Mapping[str, Rate],
         MapOf(
-            Expected("a mapping_of from agents to their limits", "Write each as `researcher: {calls_per_hour: 10}`."),
+            Expected("a mapping from agents to their limits", "Write each as `researcher: {calls_per_hour: 10}`."),
             noun="agent",
             pattern=GLOB_PATTERN,
             name_fix=r"Write a name, or a glob in which '*' is any text; '\*' and '\\' are a star and a backslash.",
@@ -128,7 +128,7 @@ class CaseEntry(NamedTuple):
     """The tool to call; it may be unknown."""
     expect: Annotated[Verdict, Required(f"Write one of {', '.join(get_args(Verdict))}.")]
     """The decision that the call must get."""
-    args: Annotated[Mapping[str, Any], mapping_of("a mapping_of of arguments")] = _NOTHING
+    args: Annotated[Mapping[str, Any], mapping_of("a mapping of arguments")] = _NOTHING
     """Its arguments; {} by default."""
     reason: Reason | None = None
     """The reason that the decision must have."""
@@ -167,8 +167,8 @@ class ProfileFile(NamedTuple):
     mode: Mode = "policy"
     """Which calls run without a rule: see the table of modes."""
     tools: Annotated[
-        Mapping[str, Annotated[dict[str, Any], mapping_of("a mapping_of with the tool's policy")]],
-        MapOf(Expected("a mapping_of from tools to their policies", "Write each tool as a key: `git: {}`.")),
+        Mapping[str, Annotated[dict[str, Any], mapping_of("a mapping with the tool's policy")]],
+        MapOf(Expected("a mapping from tools to their policies", "Write each tool as a key: `git: {}`.")),
     ] = _NOTHING
     """The available tools, each with its policy; {} means the defaults, which permit the least."""
     deny: DenyRules = ()
@@ -194,11 +194,9 @@ class ProfileFile(NamedTuple):
     notify: Notifications = ()
     """Which calls to report after they end, and where."""
     extensions: Annotated[
-        Mapping[str, Annotated[dict[str, Any], mapping_of("a mapping_of with the extension's policy")]],
+        Mapping[str, Annotated[dict[str, Any], mapping_of("a mapping with the extension's policy")]],
         MapOf(
-            Expected(
-                "a mapping_of from extensions to their policies", "Write each extension as a key: `principles: {}`."
-            ),
+            Expected("a mapping from extensions to their policies", "Write each extension as a key: `principles: {}`."),
             noun="extension",
         ),
     ] = _NOTHING
@@ -220,7 +218,7 @@ class ProfileFile(NamedTuple):
         Mapping[str, Specifier],
         MapOf(
             Expected(
-                "a mapping_of from distributions to version specifiers",
+                "a mapping from distributions to version specifiers",
                 "Write each as `toolcharter-git: '>=1,<2'`.",
             ),
             noun="distribution",

@@ -20,7 +20,7 @@ from toolcharter.profile.nodes import Node, described, items, plain
 from toolcharter.profile.parse import parse
 
 HEADER = """\
-# Approvals that were given with "allow always". `toolcharter approvals list` and `remove_approvals` show and remove them.
+# Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.
 """
 _BINDING_KEYS = ("tool", "args", "workspace", "profile_digest", "runner")
 _OPTIONAL_BINDING_KEYS = ("agent", "user", "code", "tenant")

@@ -298,7 +298,7 @@ class BoundStore:
                 _OPEN_TRANSACTIONS.reset(token)
                 transaction.is_over = True
 
-        return _translate_engine_errors(lambda: engine.transact(scope, attempt, timeout_s=timeout_s), raised)
+        return _translate_errors(lambda: engine.transact(scope, attempt, timeout_s=timeout_s), raised)
 
     def changes(
         self, after: int = 0, /, *, models: Sequence[type[StoreRecord]] = (), limit: int = 1_000
@@ -306,33 +306,33 @@ class BoundStore:
         """Return the changes after the change number *after*, the oldest first."""
         engine, scope, timeout_s = self._begin()
         kinds = [kind_of(model).name for model in models]
-        return _translate_engine_errors(
+        return _translate_errors(
             lambda: engine.changes(scope, max(0, int(after)), kinds, _limit(limit), timeout_s=timeout_s)
         )
 
     def last_change(self) -> int:
         """Return the number of the latest change; 0 if there was none."""
         engine, scope, timeout_s = self._begin()
-        return _translate_engine_errors(lambda: engine.last_change(scope, timeout_s=timeout_s))
+        return _translate_errors(lambda: engine.last_change(scope, timeout_s=timeout_s))
 
     def lease(self, name: str, /, *, holder: str, ttl_s: float) -> StoreLease | None:
         """Acquire the lease *name* for *ttl_s* seconds; None if another holder has it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
         checked = require_name(name), require_name(holder), _ttl(ttl_s)
-        return _translate_engine_errors(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
+        return _translate_errors(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
 
     def renew(self, lease: StoreLease, /, *, ttl_s: float) -> StoreLease:
         """Extend the lease to *ttl_s* seconds from now, and return it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        return _translate_engine_errors(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
+        return _translate_errors(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
 
     def release(self, lease: StoreLease, /) -> None:
         """Release *lease*. Does nothing if it was lost."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        _translate_engine_errors(lambda: engine.release(scope, lease, timeout_s=timeout_s))
+        _translate_errors(lambda: engine.release(scope, lease, timeout_s=timeout_s))
 
     def asynchronous(self) -> AsyncBoundStore:
         """Return the same store for asynchronous code."""
@@ -346,7 +346,7 @@ class BoundStore:
         return engine, scope, timeout_s
 
 
-def _translate_engine_errors(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
+def _translate_errors(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
     """Return the result of *run*. The engine's own exceptions become `StoreUnavailable`, but not those in *raised*.
 
     Raises:

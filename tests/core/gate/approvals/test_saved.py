@@ -32,7 +32,9 @@ ENTRY = """\
   at: "2026-01-31T12:00:00Z"
   until: "2026-03-02T12:00:00Z"
 """.format(args="a" * 64, digest="b" * 64)
-HEADER = '# Approvals that were given with "allow always". `toolcharter approvals list` and `remove_approvals` show and remove them.\n'
+HEADER = (
+    '# Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.\n'
+)
 
 
 def file_of(folder: Path) -> Path:
