@@ -22,13 +22,13 @@ from toolcharter.guards.shell.programs.requirements import read_command
 from toolcharter.guards.shell.programs.tables import CORE_TABLES
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import eval_outputs, inputs, stored_text
+    from toolcharter.guards.shell import eval_outputs, stored_text, xargs_inputs
     from toolcharter.guards.shell import links as links_of_lines
-    from toolcharter.guards.shell.inputs import XargsInput
     from toolcharter.guards.shell.programs.tables import Tables
+    from toolcharter.guards.shell.xargs_inputs import XargsInput
 else:
     eval_outputs = lazy("toolcharter.guards.shell.eval_outputs")
-    inputs = lazy("toolcharter.guards.shell.inputs")
+    xargs_inputs = lazy("toolcharter.guards.shell.xargs_inputs")
     stored_text = lazy("toolcharter.guards.shell.stored_text")
     links_of_lines = lazy("toolcharter.guards.shell.links")
 
@@ -144,7 +144,8 @@ def _first_change(analyser: "_Analyser") -> int:
         command.at
         for command, reading in zip(analyser.commands, analyser.readings, strict=True)
         if not (
-            inputs.keep_file_names([command]) and inputs.RULE_ONLY.issuperset(one.form for one in reading.demand.needs)
+            xargs_inputs.keep_file_names([command])
+            and xargs_inputs.RULE_ONLY.issuperset(one.form for one in reading.demand.needs)
         )
     )
 
@@ -157,9 +158,9 @@ def _keeps_names(commands: Iterable[object], analyser: "_Analyser") -> bool:
         need.form
         for command, reading in zip(analyser.commands, analyser.readings, strict=True)
         for need in reading.demand.needs
-        if not inputs.is_linter_of(command, need.form)
+        if not xargs_inputs.is_linter_of(command, need.form)
     )
-    return inputs.RULE_ONLY.issuperset(needs) and inputs.keep_file_names(analyser.commands)
+    return xargs_inputs.RULE_ONLY.issuperset(needs) and xargs_inputs.keep_file_names(analyser.commands)
 
 
 def _stays_in_folder(analyser: "_Analyser") -> bool:
@@ -171,19 +172,13 @@ def _stays_in_folder(analyser: "_Analyser") -> bool:
 
 
 def _parse(
-    command: object,
-    workspace: str,
-    *,
-    is_posix: bool = False,
-    enters: int = 0,
-    settles: bool = False,
-    lists: bool = False,
+    item: object, workspace: str, *, is_posix: bool = False, enters: int = 0, settles: bool = False, lists: bool = False
 ) -> Script:
-    if isinstance(command, str):
-        return parse(command, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
-    if isinstance(command, tuple) and all(isinstance(word, str) for word in command):
-        return Script((command_of_argv(command),))
-    raise NotUnderstood(f"A command is a line or a vector of words, not {type(command).__name__}.")
+    if isinstance(item, str):
+        return parse(item, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
+    if isinstance(item, tuple) and all(isinstance(word, str) for word in item):
+        return Script((command_of_argv(item),))
+    raise NotUnderstood(f"A command is a line or a vector of words, not {type(item).__name__}.")
 
 
 class _Analyser:
@@ -272,7 +267,9 @@ class _Analyser:
     def _resolved(self, at: int, reading: Reading) -> Reading:
         """The reading of a command that xargs starts, with the words that xargs adds to it."""
         words, listings = self.fed[at]
-        return inputs.merged(reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings)
+        return xargs_inputs.merged(
+            reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings
+        )
 
     def _add_started(self, at: int, reading: Reading, depth: int) -> None:
         command = self.commands[at]
@@ -297,7 +294,7 @@ class _Analyser:
             self._add_source(command, stdin_text(self.commands, at, self._read_from), depth, why)
 
     def _record_input(self, at: int, inner: Inner) -> None:
-        found = inputs.xargs_input(self.commands, at, inner)
+        found = xargs_inputs.xargs_input(self.commands, at, inner)
         if found is not None:
             self.fed[len(self.commands)] = found
 

@@ -12,7 +12,7 @@ from posixpath import basename, dirname, join, normpath
 from typing import Final
 
 from toolcharter.api.command import ListedNames, PathAccess, Requirement
-from toolcharter.guards.shell import places
+from toolcharter.guards.shell import path_checks
 from toolcharter.guards.shell.nodes import Command, Reading, Word, quoted
 from toolcharter.guards.shell.programs.collector import RequirementCollector
 
@@ -49,7 +49,7 @@ def require_safe_targets(
     for target in targets:
         if target.text is None or any(word.text is None for word in destinations):
             collector.require(target, "is what a link leads to, and cannot be determined")
-        elif (why := places.path_violation(target.text, folders, collector.workspace)) is not None:
+        elif (why := path_checks.path_violation(target.text, folders, collector.workspace)) is not None:
             collector.require(target, f"{why}, as seen from the link")
         else:
             collector.reaches.append(PathAccess(target.text, folders=folders))
@@ -181,7 +181,7 @@ class Links:
 
 
 def _pattern(reach: PathAccess) -> str:
-    return reach.path if reach.is_pattern else places.escape_glob(reach.path)
+    return reach.path if reach.is_pattern else path_checks.escape_glob(reach.path)
 
 
 def _program(command: Command) -> str:

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from toolcharter.api.command import ListedNames
 from toolcharter.guards.shell.assignments import is_line_variable
-from toolcharter.guards.shell.inputs import pipeline_before
 from toolcharter.guards.shell.listings import Output, filters_lines, pipeline_output
 from toolcharter.guards.shell.nodes import Command, Word
+from toolcharter.guards.shell.xargs_inputs import pipeline_before
 
 _ONE_OUTPUT: Final = re.compile(r"\$\([^`]*\)", re.DOTALL)
 _ONE_LINE: Final = re.compile(r"(?:head|tail) (?:-1|-n ?1)")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolcharter._lazy import lazy
 from toolcharter.api.command import ListedNames
-from toolcharter.guards.shell import places
+from toolcharter.guards.shell import path_checks
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.programs.expressions import pattern_tail
 
@@ -172,7 +172,7 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     tail = pattern_tail(words[start:], tests) if is_last else "/**"
     is_null = "-print0" in prints
     points = points or [_HERE]
-    found = tuple(_word(f"{places.escape_glob(point).rstrip('/')}{tail}" or "/", point) for point in points)
+    found = tuple(_word(f"{path_checks.escape_glob(point).rstrip('/')}{tail}" or "/", point) for point in points)
     name = pattern_tail(words[start:], {"-name": tests.get("-name")}).rpartition("/")[2] if is_last else "**"
     listings = () if is_null else tuple(ListedNames(point, folders, name=name.removeprefix("**")) for point in points)
     return Output(found, listings, is_null)
@@ -228,7 +228,7 @@ def _divided(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], 
 
 def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_null: bool = False) -> Output | None:
     """The names that *words*, literals or globs, match."""
-    patterns = [places.escape_glob(word.text) if word.text is not None else word.pattern or "" for word in words]
+    patterns = [path_checks.escape_glob(word.text) if word.text is not None else word.pattern or "" for word in words]
     if len(patterns) > _MAX_POINTS or not all(map(_GLOB.fullmatch, patterns)):
         return None
     found = tuple(_word(pattern, word.prefix) for pattern, word in zip(patterns, words, strict=True))
@@ -288,7 +288,7 @@ def _fd(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
         return None
     if not points:
         return Output((_word("./**", ""),), (ListedNames(_HERE, folders, is_bare=True),))
-    found = tuple(_word(f"{places.escape_glob(point).rstrip('/')}/**", point) for point in points)
+    found = tuple(_word(f"{path_checks.escape_glob(point).rstrip('/')}/**", point) for point in points)
     return Output(found, tuple(ListedNames(point, folders) for point in points))
 
 
@@ -301,7 +301,7 @@ def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) ->
         here = ListedNames(_HERE, folders, is_bare=True, is_split=not is_null)
         return Output((_word(_HERE, ""),), (here,), is_null)
     listings = () if is_null else tuple(ListedNames(point, folders) for point in points)
-    return Output(tuple(_word(places.escape_glob(point), point) for point in points), listings, is_null)
+    return Output(tuple(_word(path_checks.escape_glob(point), point) for point in points), listings, is_null)
 
 
 def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:

@@ -18,17 +18,17 @@ from toolcharter.guards.shell.parse.word_parts import (
     literal,
     word_from_parts,
 )
-from toolcharter.guards.shell.places import path_violation
+from toolcharter.guards.shell.path_checks import path_violation
 from toolcharter.guards.shell.setters import DECLARING, sets_array, variables_set_by
 from toolcharter.guards.shell.variable_values import EACH_ELEMENT, NUMBER_GLOB, SetVariables, Value
 
 if TYPE_CHECKING:
-    from toolcharter.guards.shell import elements, inputs, listing_loops, listings, name_listings
+    from toolcharter.guards.shell import array_elements, listing_loops, listings, name_listings, xargs_inputs
 else:
-    elements = lazy("toolcharter.guards.shell.elements")
+    array_elements = lazy("toolcharter.guards.shell.array_elements")
     listing_loops = lazy("toolcharter.guards.shell.listing_loops")
     listings = lazy("toolcharter.guards.shell.listings")
-    inputs = lazy("toolcharter.guards.shell.inputs")
+    xargs_inputs = lazy("toolcharter.guards.shell.xargs_inputs")
     name_listings = lazy("toolcharter.guards.shell.name_listings")
 
 _WHOLE: Final = frozenset({"docker", "kubectl"})
@@ -78,7 +78,7 @@ def record_variables(scanner: Scanner, at: int) -> SetVariables:
     if names is None:
         return SetVariables(before, before)
     can_be_read = all(map(_can_be_read, command.redirections))
-    if elements.record_arrays(scanner, command, names, can_be_read=can_be_read):
+    if array_elements.record_arrays(scanner, command, names, can_be_read=can_be_read):
         return SetVariables(scanner.set_names, scanner.set_names)
     gained = set(before)
     for name, value, is_learnt in _builtin_values(scanner, command, names):
@@ -107,7 +107,7 @@ def _can_be_read(redirection: Redirection) -> bool:
 def _record_assignments(scanner: Scanner, command: Command) -> None:
     for name, value, form in command.assignments:
         if form in scanner.arrays.pending:
-            elements.record_assignment(scanner, name, form)
+            array_elements.record_assignment(scanner, name, form)
             continue
         found = assigned_value(scanner, value.placed, adds=not form.startswith(f"{name}="))
         if found is None or not is_line_variable(name):
@@ -168,7 +168,7 @@ def _source_of_names(scanner: Scanner, at: int) -> str:
         return ""
     if "IFS" in scanner.source or not command.stdin_from:
         return ""
-    chain = inputs.pipeline_before(scanner.commands, at, within=command.within[:-1])
+    chain = xargs_inputs.pipeline_before(scanner.commands, at, within=command.within[:-1])
     is_whole = bool(chain) and all(map(listings.filters_lines, chain[1:]))
     whose = name_listings.printed_names_of(chain[0]) if is_whole else ""
     return whose if whose == "git" or (whose in _WHOLE and command.within[-1:] == ("loop",)) else ""
@@ -237,7 +237,7 @@ def loop_value(scanner: Scanner, name: str, words: Sequence[Word], positions: ra
         return None
     named_by = ""
     needs: frozenset[str] = frozenset()
-    if len(words) == 1 and (value := elements.array_loop_value(scanner, words[0])) is not None:
+    if len(words) == 1 and (value := array_elements.array_loop_value(scanner, words[0])) is not None:
         return value
     if len(words) == 1 and words[0].text is None and words[0].pattern is None:
         printer = scanner.commands[positions.start : positions.stop]

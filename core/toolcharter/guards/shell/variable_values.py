@@ -15,7 +15,7 @@ from toolcharter.guards.shell.effects import sets_only_named_variables
 from toolcharter.guards.shell.nodes import REPOSITORY_TOP, TEMP_FILE, Command, Word
 from toolcharter.guards.shell.parameter_expansions import apply_expansion as derived_of
 from toolcharter.guards.shell.parse.word_parts import OUTPUT_PART, SET_MARK, is_glob, named_by, word_from_parts
-from toolcharter.guards.shell.places import escape_glob
+from toolcharter.guards.shell.path_checks import escape_glob
 from toolcharter.guards.shell.setters import Arithmetic, variables_set_by
 
 EXPANSION_MARK: Final = "~"

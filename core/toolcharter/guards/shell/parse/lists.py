@@ -20,9 +20,9 @@ from toolcharter.guards.shell.variable_values import SetVariables
 
 if TYPE_CHECKING:
     from toolcharter.guards.shell import tracked_variables
-    from toolcharter.guards.shell.parse import feeding, functions
+    from toolcharter.guards.shell.parse import functions, line_rewrites
 else:
-    feeding = lazy("toolcharter.guards.shell.parse.feeding")
+    line_rewrites = lazy("toolcharter.guards.shell.parse.line_rewrites")
     functions = lazy("toolcharter.guards.shell.parse.functions")
     tracked_variables = lazy("toolcharter.guards.shell.tracked_variables")
 
@@ -51,7 +51,7 @@ def read_line(
     script = read_source(scanner)
     if scanner.functions and scanner.settles:
         scanner, script = _inline_functions(scanner, script) or (scanner, script)
-    if scanner.lists and not scanner.functions and feeding.MAY_FEED.search(scanner.source):
+    if scanner.lists and not scanner.functions and line_rewrites.MAY_FEED.search(scanner.source):
         return _rewrite_input_loops(scanner, script) or script
     return script
 
@@ -62,7 +62,7 @@ def _rewrite_input_loops(scanner: Scanner, script: Script) -> Script | None:
         if scanner.notes is None:
             scanner = _new_scanner(scanner, scanner.source)
             read_source(scanner)
-        source = feeding.rewrite_line(scanner)
+        source = line_rewrites.rewrite_line(scanner)
         if source is None:
             return None
         found = read_source(_new_scanner(scanner, source))

@@ -14,8 +14,8 @@ from toolcharter.guards.shell.nodes import ENDLESS_LOOP, Command, Word
 from toolcharter.guards.shell.parse.conditionals import LISTS_OUTSIDE, holds_environment, read_branches
 from toolcharter.guards.shell.parse.cwd import Flow, Folders
 from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
+from toolcharter.guards.shell.parse.loop_unrolling import are_literal, loop_values, unroll_loop
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.turns import are_literal, loop_values, unroll_loop
 from toolcharter.guards.shell.parse.word_parts import SET_MARK
 from toolcharter.guards.shell.parse.words import read_words
 from toolcharter.guards.shell.setters import variables_set_by

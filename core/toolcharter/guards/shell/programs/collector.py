@@ -6,7 +6,7 @@ from posixpath import normpath, splitext
 from typing import Final
 
 from toolcharter.api.command import PathAccess, Requirement
-from toolcharter.guards.shell import languages, places
+from toolcharter.guards.shell import languages, path_checks
 from toolcharter.guards.shell.assignments import assignment_violation as assignment_objection
 from toolcharter.guards.shell.nodes import CHECKED_NAME, PROCESS_SUBSTITUTION, TEMP_FILE, Assignment, Inner, Word
 from toolcharter.guards.shell.programs import outputs
@@ -101,10 +101,10 @@ class RequirementCollector:
     def add_path(self, word: Word) -> bool:
         """Collect the path *word*, which a rule has to mention if it may lead outside; whether it stays in the workspace."""
         path, is_pattern = (word.pattern or "", True) if word.text is None else (word.text, False)
-        why = places.path_violation(path, self.folders, self.workspace, is_pattern=is_pattern)
+        why = path_checks.path_violation(path, self.folders, self.workspace, is_pattern=is_pattern)
         if why:
             self.require(word, why)
-        elif path and path not in places.STREAMS:
+        elif path and path not in path_checks.STREAMS:
             self.reaches.append(PathAccess(path, is_pattern, self.folders))
         return why is None
 
@@ -163,8 +163,8 @@ class RequirementCollector:
         self.take_read(role, word)
 
     def _check_commit_path(self, word: Word) -> None:
-        path = places.path_in_revision(word.form.replace('"', "") if word.text is None else word.text)
-        why = places.path_violation(path, self.folders, self.workspace) if path else None
+        path = path_checks.path_in_revision(word.form.replace('"', "") if word.text is None else word.text)
+        why = path_checks.path_violation(path, self.folders, self.workspace) if path else None
         if why:
             self.require(word, why)
 
@@ -175,7 +175,7 @@ class RequirementCollector:
             # find gives these names, not the shell.
             self.take_read(_, word)
             return
-        why = places.path_violation(pattern, self.folders, self.workspace, is_pattern=True)
+        why = path_checks.path_violation(pattern, self.folders, self.workspace, is_pattern=True)
         folder = pattern.rpartition("/")[0]
         if why:
             self.require(word, why)
@@ -248,7 +248,7 @@ class RequirementCollector:
         self.take_read(role, word)
         for seen in self.reaches[before:]:
             # A folder that find finds may hold links of any name.
-            below = seen.path.partition("/**")[0] if seen.is_pattern else places.escape_glob(seen.path)
+            below = seen.path.partition("/**")[0] if seen.is_pattern else path_checks.escape_glob(seen.path)
             self.reaches.append(PathAccess(f"{below.rstrip('/')}/**", is_pattern=True, folders=seen.folders))
 
     def take_folder(self, _: Role, word: Word) -> None:
@@ -262,7 +262,7 @@ class RequirementCollector:
         """Collect a folder to change to: later paths may be relative to it, or to the folder the command began in."""
         self.take_folder(_, word)
         begin = self._initial_folders if self._changed_folders is None else self._changed_folders
-        self._changed_folders = places.resolve_path(word.text or "", begin, self.workspace)
+        self._changed_folders = path_checks.resolve_path(word.text or "", begin, self.workspace)
         folders = tuple(dict.fromkeys((*self.folders, *self._changed_folders)))
         # After a change to an unknown folder, every later path is unknown.
         if self.folders and self._changed_folders and len(folders) <= _MAX_FOLDERS:
@@ -279,13 +279,13 @@ class RequirementCollector:
             self.destinations.append(word)
         if not self.add_path(word):
             return
-        if self.reaches and path not in places.STREAMS:
+        if self.reaches and path not in path_checks.STREAMS:
             self.reaches[-1] = self.reaches[-1]._replace(change=role.kind)
-        if path in places.STREAMS and role.kind != "write":
+        if path in path_checks.STREAMS and role.kind != "write":
             self.require(word, "is a device")
-        elif places.is_protected(path, is_pattern=is_pattern) or any(map(places.is_protected, self.folders)):
+        elif path_checks.is_protected(path, is_pattern=is_pattern) or any(map(path_checks.is_protected, self.folders)):
             self.require(word, "is protected")
-        elif role.kind == "change" and places.is_top(path, self.folders, self.workspace):
+        elif role.kind == "change" and path_checks.is_top(path, self.folders, self.workspace):
             self.require(word, "is the workspace itself")
 
     def take_made(self, role: Role, word: Word) -> None:

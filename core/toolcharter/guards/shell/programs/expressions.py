@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from toolcharter.guards.shell import places
+from toolcharter.guards.shell import path_checks
 from toolcharter.guards.shell.nodes import CHECKED_NAME, Word
 from toolcharter.guards.shell.programs.collector import RequirementCollector
 from toolcharter.guards.shell.programs.operands import assign_roles
@@ -162,7 +162,7 @@ def _replace_placeholder(word: Word, point: Word, tail: str, *, many: bool) -> W
     """*word* of a command that find starts for paths below *point*; with *many* (`+`), `{}` becomes several paths."""
     if word.text is None or "{}" not in word.text:
         return word
-    base = point.pattern if point.text is None else places.escape_glob(point.text)
+    base = point.pattern if point.text is None else path_checks.escape_glob(point.text)
     if word.text != "{}" or base is None:
         return Word(word.form)
     return Word(word.form, pattern=f"{base.rstrip('/')}{tail}" or "/", prefix=point.prefix, splits=many)

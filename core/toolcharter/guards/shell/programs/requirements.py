@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolcharter._lazy import lazy
 from toolcharter.api.command import PathAccess, Requirement
-from toolcharter.guards.shell import places
+from toolcharter.guards.shell import path_checks
 from toolcharter.guards.shell.assignments import assignment_violation as assignment_objection
 from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import TEMP_FILE, Command, Reading, Redirection, Requirements, Word
@@ -144,7 +144,7 @@ def table_name(program: Word) -> str:
 def _is_inside(folders: tuple[str, ...], workspace: str) -> bool:
     if folders == _HERE:
         return True
-    return bool(folders) and not any(places.is_outside(folder, workspace) for folder in folders)
+    return bool(folders) and not any(path_checks.is_outside(folder, workspace) for folder in folders)
 
 
 class _TableReader:
@@ -343,7 +343,7 @@ def _record_written_file(target: Word | None, collector: RequirementCollector) -
         target is not None
         and target.text
         and target.text != "/dev/null"
-        and not places.path_violation(target.text, collector.folders, collector.workspace)
+        and not path_checks.path_violation(target.text, collector.folders, collector.workspace)
     ):
         collector.reaches.append(PathAccess(target.text, folders=collector.folders, change="write"))
 

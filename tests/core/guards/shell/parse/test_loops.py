@@ -7,9 +7,9 @@ from tests.rows import each_row
 
 from toolcharter.guards.shell.analyse import analyse
 from toolcharter.guards.shell.nodes import Command, Redirection
+from toolcharter.guards.shell.parse.loop_unrolling import MAX_VALUES
 from toolcharter.guards.shell.parse.loops import keeps_variable
 from toolcharter.guards.shell.parse.script import parse
-from toolcharter.guards.shell.parse.turns import MAX_VALUES
 from toolcharter.guards.shell.parse.word_parts import literal
 
 WS = "/home/dev/ws"

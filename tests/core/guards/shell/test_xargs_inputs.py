@@ -5,9 +5,9 @@ from tests.rows import each_row
 
 from toolcharter.api.command import ListedNames, PathAccess
 from toolcharter.guards.shell.analyse import analyse
-from toolcharter.guards.shell.inputs import xargs_input
 from toolcharter.guards.shell.nodes import Inner
 from toolcharter.guards.shell.parse.script import parse
+from toolcharter.guards.shell.xargs_inputs import xargs_input
 
 WS = "/home/dev/ws"
 

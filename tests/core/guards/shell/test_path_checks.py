@@ -3,7 +3,7 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.guards.shell import places
+from toolcharter.guards.shell import path_checks
 
 WS = "/home/dev/ws"
 OUTSIDE = "lies outside the workspace"
@@ -30,7 +30,7 @@ OUTSIDE = "lies outside the workspace"
 )
 def test_path_in_the_workspace_has_no_objection(path: str, folders: tuple[str, ...]) -> None:
     """What stays beneath by components, from wherever it may be seen."""
-    assert places.path_violation(path, folders, WS) is None
+    assert path_checks.path_violation(path, folders, WS) is None
 
 
 @each_row(
@@ -57,7 +57,7 @@ def test_path_in_the_workspace_has_no_objection(path: str, folders: tuple[str, .
 )
 def test_path_that_leaves_the_workspace_says_why(path: str, folders: tuple[str, ...], why: str) -> None:
     """By its letters, whatever links do."""
-    assert places.path_violation(path, folders, WS) == why
+    assert path_checks.path_violation(path, folders, WS) == why
 
 
 @each_row(
@@ -86,7 +86,7 @@ def test_path_that_leaves_the_workspace_says_why(path: str, folders: tuple[str, 
 )
 def test_pattern_is_held_to_all_that_it_may_match(pattern: str, why: str | None) -> None:
     """A glob counts as every path that it may become."""
-    assert places.path_violation(pattern, (".",), WS, is_pattern=True) == why
+    assert path_checks.path_violation(pattern, (".",), WS, is_pattern=True) == why
 
 
 @each_row(
@@ -103,7 +103,7 @@ def test_pattern_is_held_to_all_that_it_may_match(pattern: str, why: str | None)
 )
 def test_moving_gives_the_folders_that_it_may_lead_to(path: str, folders: tuple[str, ...], moved: tuple) -> None:
     """None for what may be outside."""
-    assert places.resolve_path(path, folders, WS) == moved
+    assert path_checks.resolve_path(path, folders, WS) == moved
 
 
 @each_row(
@@ -123,13 +123,13 @@ def test_moving_gives_the_folders_that_it_may_lead_to(path: str, folders: tuple[
 )
 def test_protected_is_what_bears_the_name(path, is_pattern, is_protected) -> None:
     """Anywhere in the path."""
-    assert places.is_protected(path, is_pattern=is_pattern) is is_protected
+    assert path_checks.is_protected(path, is_pattern=is_pattern) is is_protected
 
 
 def test_escaped_path_matches_itself_alone() -> None:
     """Every character that a glob would read otherwise is escaped."""
-    assert places.escape_glob("a*b?[c]\\d") == "a\\*b\\?\\[c]\\\\d"
-    assert not places.is_outside("a", WS)
-    assert places.is_outside("../a", WS)
-    assert places.is_top("a/..", (".",), WS)
-    assert not places.is_top("a", (".",), WS)
+    assert path_checks.escape_glob("a*b?[c]\\d") == "a\\*b\\?\\[c]\\\\d"
+    assert not path_checks.is_outside("a", WS)
+    assert path_checks.is_outside("../a", WS)
+    assert path_checks.is_top("a/..", (".",), WS)
+    assert not path_checks.is_top("a", (".",), WS)

@@ -7,7 +7,7 @@ import pytest
 from tests.core.guards.shell.parse.test_functions import judged
 from tests.rows import each_row
 
-from toolcharter.guards.shell.parse import feeding, lists
+from toolcharter.guards.shell.parse import line_rewrites, lists
 from toolcharter.guards.shell.parse.notes import Notes
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.source import read_source
@@ -218,7 +218,7 @@ def test_both_lines_run_the_same_words(line: str, tmp_path: Path) -> None:
     scanner.settles = scanner.lists = True
     scanner.notes = Notes()
     read_source(scanner)
-    written = feeding.rewrite_line(scanner)
+    written = line_rewrites.rewrite_line(scanner)
 
     assert written is not None
     assert run_in_bash(written, tmp_path) == run_in_bash(line, tmp_path) != []

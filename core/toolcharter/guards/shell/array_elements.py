@@ -13,7 +13,7 @@ from toolcharter.guards.shell.assigned_values import assigned_value
 from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import Command, Word
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.places import path_violation
+from toolcharter.guards.shell.path_checks import path_violation
 from toolcharter.guards.shell.setters import DECLARING, sets_array
 from toolcharter.guards.shell.variable_values import EACH_ELEMENT, Value, holds_number
 
