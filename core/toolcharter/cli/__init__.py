@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
-from toolcharter.cli.streams import OutputLost, drop_output, finish, hold_standard_streams, tell
+from toolcharter.cli.streams import OutputLost, drop_output, flush_output, hold_standard_streams, report_lost_output
 
 if TYPE_CHECKING:
     from toolcharter.cli import group as cli_group
@@ -20,7 +20,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except OutputLost as error:
-        tell(error)
+        report_lost_output(error)
         drop_output()
         sys.exit(1)
 
@@ -31,7 +31,7 @@ def _run() -> None:
         cli_group.toolcharter(prog_name="toolcharter")
     except SystemExit:
         try:
-            finish()
+            flush_output()
         except BrokenPipeError:
             drop_output()
             sys.exit(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter.cli import arguments
-from toolcharter.cli.session import opened
+from toolcharter.cli.session import toolbox_session
 
 if TYPE_CHECKING:
     from toolcharter.gate.toolbox import Toolbox
@@ -38,7 +38,7 @@ class Given:
 
 def _stray(word: str, name: str, profile: str, workspace: str) -> click.UsageError:
     """Explain a word without `=`. If the tool has actions, the user most likely meant one of them."""
-    with opened(profile, workspace, ()) as toolbox:
+    with toolbox_session(profile, workspace, ()) as toolbox:
         tool = toolbox.get(name)
     properties = tool.parameters.get("properties", {}) if tool else {}
     guess = f"; did you mean 'action={word}'?" if "action" in properties else "."

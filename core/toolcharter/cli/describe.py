@@ -16,7 +16,7 @@ else:
     inspect = lazy("inspect")
 
 
-class Described(Protocol):
+class ToolOrSpec(Protocol):
     """A tool or its spec."""
 
     @property
@@ -30,12 +30,12 @@ class Described(Protocol):
         ...
 
 
-def facts(tool: Described, capabilities: Collection[str] | None) -> dict[str, Any]:
+def capability_fields(tool: ToolOrSpec, capabilities: Collection[str] | None) -> dict[str, Any]:
     """Return kind, safety level and capabilities as JSON values."""
-    return {"kind": tool.kind, "safety": tool.safety, "capabilities": ordered(capabilities)}
+    return {"kind": tool.kind, "safety": tool.safety, "capabilities": sorted_or_none(capabilities)}
 
 
-def described(spec: "ToolSpec[Any]") -> str:
+def spec_description(spec: "ToolSpec[Any]") -> str:
     """Return the spec's description or its module's docstring: the tool's function exists only after it is built."""
     return spec.description or inspect.getdoc(inspect.getmodule(spec.build)) or ""
 
@@ -47,19 +47,19 @@ def close_faults(place: str, group: ExceptionGroup[Exception]) -> Iterator[Fault
         yield Fault(place, "", what, "The plugin's author has to fix the function that it passes to `rt.on_close`.")
 
 
-def ordered(words: Collection[str] | None) -> list[str] | None:
+def sorted_or_none(words: Collection[str] | None) -> list[str] | None:
     """Sort *words*; None, for undeclared words, stays None."""
     return None if words is None else sorted(map(str, words))
 
 
-def cell(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Format *value* for a table: a list on one line, and the first line of a text."""
     if value is None:
         return "undeclared"
     return ", ".join(value) if isinstance(value, list) else str(value).partition("\n")[0]
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return `2 faults` or `1 fault`; an empty text for 0."""
     return f"{number} {noun}{'s' if number > 1 else ''}" if number else ""
 

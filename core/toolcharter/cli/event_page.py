@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from toolcharter.cli import event_stats
-from toolcharter.cli.output import shown
+from toolcharter.cli.output import escape_controls
 
 WIDTH = 720
 """The width of a chart, in units of its `viewBox`."""
@@ -171,7 +171,7 @@ def _table(rows: Sequence[Mapping[str, Any]], top: int) -> str:
 
 
 def _text(value: Any) -> str:
-    return escape(shown(str(value)))
+    return escape(escape_controls(str(value)))
 
 
 def _caller(row: Mapping[str, Any]) -> str:

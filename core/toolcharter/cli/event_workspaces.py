@@ -8,7 +8,7 @@ from typing import Self
 import click
 
 from toolcharter.cli.output import in_one_line
-from toolcharter.cli.session import opened
+from toolcharter.cli.session import toolbox_session
 from toolcharter.gate.toolbox import Toolbox
 
 MOST_WORKSPACES = 16
@@ -47,7 +47,7 @@ class Pairs:
             if len(self._open) >= MOST_WORKSPACES:
                 self._open.pop(next(iter(self._open)))[0].close()
             with ExitStack() as stack:
-                old, new = (stack.enter_context(opened(profile, folder, ())) for profile in self._profiles)
+                old, new = (stack.enter_context(toolbox_session(profile, folder, ())) for profile in self._profiles)
                 self._open[folder] = stack.pop_all(), (old, new)
         return self._open[folder][1]
 
@@ -84,8 +84,8 @@ class Pairs:
         """
         if not self._open:
             with (
-                opened(self._profiles[0], self._workspace or _HERE, ()),
-                opened(self._profiles[1], self._workspace or _HERE, ()),
+                toolbox_session(self._profiles[0], self._workspace or _HERE, ()),
+                toolbox_session(self._profiles[1], self._workspace or _HERE, ()),
             ):
                 pass
 

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 json_output = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 profile = click.option("--profile", "-p", required=True, metavar="PROFILE", help="A profile's name or path.")
 
-_FACTS = (
+_CALLER_FACTS = (
     "agent",
     "provider",
     "group",
@@ -32,10 +32,10 @@ _FACTS = (
     "agent_type",
     "depth",
 )
-_WORDS = {"peer": ("direct", "group"), "agent_type": ("open", "predefined")}
+_FACT_VALUES = {"peer": ("direct", "group"), "agent_type": ("open", "predefined")}
 
 
-def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Caller | None":
+def _parse_caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Caller | None":
     """Parse `FACT=VALUE` words into the caller; None if there are none."""
     if not words:
         return None
@@ -43,12 +43,12 @@ def _caller(_: click.Context, __: click.Parameter, words: Sequence[str]) -> "Cal
     facts: dict[str, Any] = {}
     for word in words:
         fact, equals, value = word.partition("=")
-        if not equals or fact not in _FACTS:
-            raise click.BadParameter(f"{word!r} is not of the form FACT=VALUE; facts: {', '.join(_FACTS)}.")
+        if not equals or fact not in _CALLER_FACTS:
+            raise click.BadParameter(f"{word!r} is not of the form FACT=VALUE; facts: {', '.join(_CALLER_FACTS)}.")
         if fact in facts:
             raise click.BadParameter(f"{fact!r} is given twice.")
         facts[fact] = value
-    for fact, known in _WORDS.items():
+    for fact, known in _FACT_VALUES.items():
         if facts.get(fact, known[0]) not in known:
             raise click.BadParameter(f"{fact!r} is one of {', '.join(known)}, not {facts[fact]!r}.")
     if "depth" in facts:
@@ -62,25 +62,25 @@ caller = click.option(
     "--caller",
     multiple=True,
     metavar="FACT=VALUE",
-    callback=_caller,
+    callback=_parse_caller,
     help="A fact about the caller: agent, provider, group, session, user, project, tenant, channel, chat, peer, "
     "agent_type or depth; repeatable.",
 )
 
 
-def place(function: F) -> F:
+def workspace_and_events(function: F) -> F:
     """Add `--workspace` and `--events`, for a command that makes calls."""
-    return workspace(_events(function))
+    return workspace(_events_option(function))
 
 
-def place_unused(function: F) -> F:
+def ignored_workspace_and_events(function: F) -> F:
     """Add both options to a command that makes no calls and ignores them: a wrapper can pass them to every command."""
-    return workspace(events_unused(function), expose=False)
+    return workspace(ignored_events(function), expose=False)
 
 
-def events_unused(function: F) -> F:
+def ignored_events(function: F) -> F:
     """Add an ignored `--events`, for a command that defines its own `--workspace`."""
-    return _events(function, expose=False)
+    return _events_option(function, expose=False)
 
 
 def workspace(function: F, *, expose: bool = True) -> F:
@@ -94,7 +94,7 @@ def workspace(function: F, *, expose: bool = True) -> F:
     )(function)
 
 
-def _events(function: F, *, expose: bool = True) -> F:
+def _events_option(function: F, *, expose: bool = True) -> F:
     return click.option(
         "--events",
         multiple=True,

@@ -34,7 +34,7 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def encoded(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Encode *value* as one line of JSON, whatever a tool has put into it."""
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
@@ -44,7 +44,7 @@ def encoded(value: Any) -> bytes:
 
 def write_line(stream: BinaryIO, value: Any) -> None:
     """Write one line of JSON and flush it: the reader may wait for it."""
-    stream.write(encoded(value) + b"\n")
+    stream.write(encode_json(value) + b"\n")
     stream.flush()
 
 
@@ -58,7 +58,7 @@ def print_text(text: str, style: str = "") -> None:
     if not is_terminal():
         click.echo(text.encode("utf-8", "backslashreplace"), nl=not text.endswith("\n"))
         return
-    _console().print(shown(text), style=style, markup=False, highlight=False, soft_wrap=True)
+    _console().print(escape_controls(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
@@ -96,7 +96,7 @@ def print_tree(root: Branch) -> None:
 
 
 def _plain_tree(branch: Branch, depth: int = 0) -> Iterator[str]:
-    first, *rest = shown(branch.text).splitlines() or [""]
+    first, *rest = escape_controls(branch.text).splitlines() or [""]
     yield "  " * depth + first
     for line in rest:
         yield "  " * (depth + 2) + line
@@ -106,7 +106,7 @@ def _plain_tree(branch: Branch, depth: int = 0) -> Iterator[str]:
 
 def _tree_of_rich(root: Branch) -> Any:
     def line(branch: Branch) -> rich_text.Text:
-        return rich_text.Text(shown(branch.text), style=branch.style, overflow="fold")
+        return rich_text.Text(escape_controls(branch.text), style=branch.style, overflow="fold")
 
     def grow(tree: rich_tree.Tree, branch: Branch) -> rich_tree.Tree:
         for below in branch.below:
@@ -116,14 +116,14 @@ def _tree_of_rich(root: Branch) -> Any:
     return grow(rich_tree.Tree(line(root), guide_style="dim"), root)
 
 
-def shown(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return *text* with its control characters escaped."""
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def in_one_line(text: str) -> str:
     """Return *text* on one line with its control characters escaped: it may come from a model."""
-    return shown(text).replace("\n", "\\n").replace("\t", "\\t")
+    return escape_controls(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]) -> None:
@@ -131,7 +131,7 @@ def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[str]], styles: S
     for index, column in enumerate(columns):
         table.add_column(column, style=styles[index] if index < len(styles) else None, overflow="fold")
     for row in rows:
-        table.add_row(*(rich_text.Text(shown(text)) for text in row))
+        table.add_row(*(rich_text.Text(escape_controls(text)) for text in row))
     _console().print(table)
 
 

@@ -24,7 +24,7 @@ else:
 
 
 @contextmanager
-def opened_live(
+def live_toolbox_session(
     profile: str,
     workspace: str,
     events: Sequence[str],
@@ -49,13 +49,15 @@ def opened_live(
         events=None if quiet else events,
         last_approver=_ask_at_the_terminal,
     )
-    with _ending(live.close, lambda: live.current):
+    with _close_and_report(live.close, lambda: live.current):
         live.settle()
         yield live
 
 
 @contextmanager
-def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller | None" = None) -> "Generator[Toolbox]":
+def toolbox_session(
+    profile: str, workspace: str, events: Sequence[str], caller: "Caller | None" = None
+) -> "Generator[Toolbox]":
     """Build the toolbox and close it in any case. Losses are reported on standard error.
 
     Raises:
@@ -64,12 +66,12 @@ def opened(profile: str, workspace: str, events: Sequence[str], caller: "Caller 
     toolbox = build_open.build_toolbox(
         profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal
     )
-    with _ending(toolbox.close, lambda: toolbox):
+    with _close_and_report(toolbox.close, lambda: toolbox):
         yield toolbox
 
 
 @contextmanager
-def _ending(close: Callable[[], None], present: "Callable[[], Toolbox]") -> Generator[None]:
+def _close_and_report(close: Callable[[], None], get_current: "Callable[[], Toolbox]") -> Generator[None]:
     try:
         yield
     finally:
@@ -77,13 +79,13 @@ def _ending(close: Callable[[], None], present: "Callable[[], Toolbox]") -> Gene
             close()
         except ExceptionGroup as group:
             for error in group.exceptions:
-                _tell(f"closing a tool failed: {type(error).__name__}: {error}")
-        toolbox = present()
+                _report(f"closing a tool failed: {type(error).__name__}: {error}")
+        toolbox = get_current()
         if toolbox.lost_events:
             cause = toolbox.lost_because
-            _tell(f"{toolbox.lost_events} event lines were lost: {type(cause).__name__}: {cause}")
+            _report(f"{toolbox.lost_events} event lines were lost: {type(cause).__name__}: {cause}")
         if toolbox.lost_notifications:
-            _tell(f"{toolbox.lost_notifications} notifications were lost: {toolbox.lost_notification_because}")
+            _report(f"{toolbox.lost_notifications} notifications were lost: {toolbox.lost_notification_because}")
 
 
 def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
@@ -91,6 +93,6 @@ def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
     return terminal.TerminalApprover()(request)
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     with suppress(OSError):  # The loss may be that of standard error itself.
         click.echo(f"toolcharter: {text}", err=True)

@@ -40,30 +40,30 @@ def hold_standard_streams() -> None:
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: PTH123, SIM115 - pathlib is a twelfth of the start; open as long as the process lives
     if sys.stdout is None:
-        tell("it is closed")
+        report_lost_output("it is closed")
         sys.exit(1)
     own = sys.__stdout__
     if own is not None and sys.stdout is own:  # Otherwise other code in this process captures the output.
-        sys.stdout = telling(own)
-        _opened.append(sys.stdout)
+        sys.stdout = reopen_output(own)
+        _own_output.append(sys.stdout)
 
 
-_opened: list[TextIOWrapper] = []
+_own_output: list[TextIOWrapper] = []
 """Our standard output. After a broken pipe, click replaces `sys.stdout` by a wrapper that hides failures."""
 
 
-def finish() -> None:
+def flush_output() -> None:
     """Flush standard output. The interpreter's own flush comes too late to set an exit status.
 
     Raises:
         OutputLost: Standard output cannot be written.
         BrokenPipeError: Its reader has closed the pipe.
     """
-    for stream in (*_opened, sys.stdout):
+    for stream in (*_own_output, sys.stdout):
         stream.flush()
 
 
-def tell(cause: object) -> None:
+def report_lost_output(cause: object) -> None:
     """Report on standard error that standard output cannot be written, and why."""
     with suppress(OSError):  # Not `sys.stderr`: it would retry a failed write at exit.
         os.write(2, f"toolcharter: standard output cannot be written: {cause}\n".encode())
@@ -76,7 +76,7 @@ def drop_output() -> None:
     os.close(nowhere)
 
 
-def telling(stream: TextIOWrapper) -> TextIOWrapper:
+def reopen_output(stream: TextIOWrapper) -> TextIOWrapper:
     """Reopen the descriptor of *stream*, in its encoding and buffering, so that failures are raised as `OutputLost`."""
     raw = _Output(stream.fileno(), "wb", closefd=False)
     return TextIOWrapper(

@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from toolcharter.api.call import Caller
-from toolcharter.cli.options import _FACTS
+from toolcharter.cli.options import _CALLER_FACTS
 
 from .conftest import MODULE, PROFILE, QUIET
 
@@ -225,4 +225,4 @@ def test_other_commands_take_the_caller_too(run, rules) -> None:
 
 def test_the_callers_facts_are_those_of_a_caller() -> None:
     """None is forgotten but what the gate itself sets for agents that tools start."""
-    assert sorted([*_FACTS, "delegation"]) == sorted(field.name for field in fields(Caller))
+    assert sorted([*_CALLER_FACTS, "delegation"]) == sorted(field.name for field in fields(Caller))

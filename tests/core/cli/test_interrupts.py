@@ -92,7 +92,7 @@ def test_a_command_ends_with_the_signals_status(run, monkeypatch, number, status
     def terminated(*_: object, **__: object) -> None:
         raise Terminated(number)
 
-    monkeypatch.setattr("toolcharter.cli.commands.call.opened_live", terminated)
+    monkeypatch.setattr("toolcharter.cli.commands.call.live_toolbox_session", terminated)
 
     result = run("call", "echo", "-p", "./demo.yaml")
 

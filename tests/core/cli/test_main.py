@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.cli import main
-from toolcharter.cli.streams import OutputLost, hold_standard_streams, telling
+from toolcharter.cli.streams import OutputLost, hold_standard_streams, reopen_output
 
 
 def test_module_is_the_command(monkeypatch, capsys) -> None:
@@ -109,7 +109,7 @@ def test_output_lost_at_the_end_changes_the_status(monkeypatch, capfd, error, to
 def test_failure_of_the_output_is_of_its_own_kind() -> None:
     """It can be told from that of any other file."""
     with Path("/dev/full").open("w", encoding="ascii") as full:
-        output = telling(full)
+        output = reopen_output(full)
         output.write("held back")
 
         with pytest.raises(OutputLost) as raised:
@@ -125,7 +125,7 @@ def test_reader_that_has_gone_is_no_loss() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as pipe:
-        output = telling(pipe)
+        output = reopen_output(pipe)
         output.write("held back")
 
         with pytest.raises(BrokenPipeError):

@@ -10,7 +10,7 @@ import click
 
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
-from toolcharter.cli.describe import counted
+from toolcharter.cli.describe import format_count
 from toolcharter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ else:
 @click.option("--profile", "-p", metavar="PROFILE", help="Only approvals of this profile, by name or path.")
 @click.option("--workspace", metavar="DIR", help="Only approvals for this folder; default: for all folders.")
 @options.json_output
-@options.events_unused
+@options.ignored_events
 def command(
     action: str,
     ids: Sequence[str],
@@ -58,7 +58,7 @@ def command(
     if as_json:
         print_json([_described(kept) for kept in found])
     elif action == "forget":
-        click.echo(f"Forgot {counted(len(found), 'approval') or 'nothing'}.")
+        click.echo(f"Forgot {format_count(len(found), 'approval') or 'nothing'}.")
     else:
         columns = ("id", "profile", "tool", "shows", "agent", "workspace", "by", "at", "until")
         rows = [_described(kept) for kept in found]

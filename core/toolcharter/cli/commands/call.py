@@ -9,8 +9,8 @@ from toolcharter.cli import options
 from toolcharter.cli.call_arguments import Given
 from toolcharter.cli.group import stop
 from toolcharter.cli.interrupts import ended_by_signals
-from toolcharter.cli.output import encoded, is_terminal, print_text
-from toolcharter.cli.session import opened_live
+from toolcharter.cli.output import encode_json, is_terminal, print_text
+from toolcharter.cli.session import live_toolbox_session
 
 if TYPE_CHECKING:
     from toolcharter.api.call import Caller, ToolResult
@@ -25,7 +25,7 @@ _STYLES = {"ok": "", "error": "red", "denied": "yellow"}
 @click.option("--args", "text", metavar="JSON", help="Arguments as a JSON object; '-' reads it from standard input.")
 @options.json_output
 @options.caller
-@options.place
+@options.workspace_and_events
 @ended_by_signals()
 def command(
     tool: str,
@@ -43,7 +43,7 @@ def command(
     text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
     """
     given = Given(tool, words, text, profile, workspace)
-    with opened_live(profile, workspace, events, caller, quiet_for_people=True) as live:
+    with live_toolbox_session(profile, workspace, events, caller, quiet_for_people=True) as live:
         result = live.call(tool, given.args(live.current))
     _show(result, as_json=as_json)
     stop(0 if result.outcome == "ok" else 1)
@@ -51,7 +51,7 @@ def command(
 
 def _show(result: "ToolResult", *, as_json: bool) -> None:
     if as_json:
-        click.echo(encoded(result))
+        click.echo(encode_json(result))
         return
     # On a terminal, show the text for users; a pipe gets the text for models.
     text = result.user_text if is_terminal() and result.user_text is not None else result.text

@@ -8,8 +8,8 @@ import click
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
 from toolcharter.cli.jsonl import Line, answer_lines
-from toolcharter.cli.output import shown
-from toolcharter.cli.session import opened
+from toolcharter.cli.output import escape_controls
+from toolcharter.cli.session import toolbox_session
 
 if TYPE_CHECKING:
     from toolcharter.api import call
@@ -23,7 +23,7 @@ else:
 @click.command("decide")
 @options.profile
 @options.caller
-@options.place
+@options.workspace_and_events
 def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
     """Decide the calls on standard input; run none of them.
 
@@ -35,7 +35,7 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
 
     def answer(line: Line) -> dict[str, Any]:
         if line.fault is not None:
-            click.echo(f"toolcharter: {shown(line.fault)}", err=True)
+            click.echo(f"toolcharter: {escape_controls(line.fault)}", err=True)
         decision = malformed if line.fault is not None else toolbox.decide(line.tool, line.args)
         return {
             "outcome": decision.outcome,
@@ -45,5 +45,5 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
             "tool_checks": decision.tool_checks,
         }
 
-    with opened(profile, workspace, events, caller) as toolbox:
+    with toolbox_session(profile, workspace, events, caller) as toolbox:
         answer_lines(answer)

@@ -23,7 +23,7 @@ else:
 @options.profile
 @options.json_output
 @options.caller
-@options.place
+@options.workspace_and_events
 def command(
     profile: str,
     as_json: bool,

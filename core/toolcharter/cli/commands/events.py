@@ -36,7 +36,7 @@ TABLES = ("tools", "profiles", "callers", "reasons", "denials", "errors", "appro
 
 
 @click.group("events")
-@options.place_unused
+@options.ignored_workspace_and_events
 def command() -> None:
     """Check, show, count and compare the events in files.
 

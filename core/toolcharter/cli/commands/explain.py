@@ -7,8 +7,8 @@ import click
 
 from toolcharter.cli import options
 from toolcharter.cli.call_arguments import Given
-from toolcharter.cli.output import Branch, encoded, print_json, print_tree
-from toolcharter.cli.session import opened
+from toolcharter.cli.output import Branch, encode_json, print_json, print_tree
+from toolcharter.cli.session import toolbox_session
 
 if TYPE_CHECKING:
     from toolcharter.api.call import Caller, Decision
@@ -25,7 +25,7 @@ _UNKNOWN = "not asked"
 @click.option("--args", "text", metavar="JSON", help="Arguments as a JSON object; '-' reads it from standard input.")
 @options.json_output
 @options.caller
-@options.place
+@options.workspace_and_events
 def command(
     tool: str,
     words: Sequence[str],
@@ -43,7 +43,7 @@ def command(
     every outcome.
     """
     given = Given(tool, words, text, profile, workspace)
-    with opened(profile, workspace, events, caller) as toolbox:
+    with toolbox_session(profile, workspace, events, caller) as toolbox:
         explanation = toolbox.explain(tool, given.args(toolbox))
     if as_json:
         print_json(explanation.plain())
@@ -61,7 +61,7 @@ def _tree(explanation: "Explanation") -> Branch:
 
 def _facts(explanation: "Explanation") -> Iterator[Branch]:
     yield Branch(f"profile: {explanation.profile}, digest {explanation.profile_digest}")
-    yield Branch(f"arguments: {encoded(explanation.args).decode()}")
+    yield Branch(f"arguments: {encode_json(explanation.args).decode()}")
     yield from map(_command, explanation.parse)
     if explanation.hidden is not None:
         yield Branch(f"not listed for this caller: {_said(explanation.hidden)}", "yellow")
@@ -98,7 +98,7 @@ def _details(step: "Step", hint: str | None) -> Iterator[Branch]:
         yield Branch(f"hint: {hint}")
     for rule in step.rules:
         fate = "decides" if rule.decides else "does not decide"
-        condition = "" if rule.when is None else f" when {encoded(rule.when).decode()}"
+        condition = "" if rule.when is None else f" when {encode_json(rule.when).decode()}"
         yield Branch(
             f"rule: {rule.text}{condition}  {rule.source}: {rule.said}; {fate}", "bold" if rule.decides else ""
         )

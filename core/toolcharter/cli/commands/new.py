@@ -30,7 +30,7 @@ _TAKEN = frozenset({"build", "ctx", "policy", "rt", "subject", "workspace", *key
 @click.command("new")
 @click.argument("tool")
 @click.option("--directory", metavar="DIR", help="The folder to make; default: ./toolcharter-TOOL.")
-@options.place_unused
+@options.ignored_workspace_and_events
 def command(tool: str, directory: str | None) -> None:
     """Write the skeleton of a plugin for one tool.
 

@@ -7,7 +7,7 @@ import click
 
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
-from toolcharter.cli.describe import cell, counted, facts, ordered, warn
+from toolcharter.cli.describe import capability_fields, format_cell, format_count, sorted_or_none, warn
 from toolcharter.cli.group import COMMANDS, stop
 from toolcharter.cli.output import print_json, print_table
 
@@ -27,7 +27,7 @@ else:
     "--check", is_flag=True, help="Also build each tool once; report problems; exit status 2 if there are any."
 )
 @options.json_output
-@options.place_unused
+@options.ignored_workspace_and_events
 def command(check: bool, as_json: bool) -> None:
     """List the installed plugins: versions, tools, capabilities, reasons.
 
@@ -71,17 +71,21 @@ def _described(plugin: "PluginInfo") -> dict[str, Any]:
 def _facts(spec: "ToolSpec[Any] | None") -> dict[str, Any] | None:
     if spec is None:
         return None
-    return {**facts(spec, spec.all_capabilities()), "reasons": ordered(spec.own_reasons())}
+    return {**capability_fields(spec, spec.all_capabilities()), "reasons": sorted_or_none(spec.own_reasons())}
 
 
 def _rows(plugin: "PluginInfo", *, check: bool) -> list[tuple[str, ...]]:
     offers = [(name, *_words(plugin, name)) for name in plugin.tools]
     offers += [(f"{name} (extension)", "", "") for name in plugin.extensions]
     offers += [(f"{name} (command)", "", "") for name in plugin.commands]
-    verdict = [counted(len(plugin.problems), "problem") or "ok"] if check else []
+    verdict = [format_count(len(plugin.problems), "problem") or "ok"] if check else []
     return [(plugin.distribution, plugin.version, *verdict, *offer) for offer in offers]
 
 
 def _words(plugin: "PluginInfo", tool: str) -> tuple[str, str]:
     known = _facts(plugin.specs.get(tool))
-    return ("not loaded; see --check", "") if known is None else (cell(known["capabilities"]), cell(known["reasons"]))
+    return (
+        ("not loaded; see --check", "")
+        if known is None
+        else (format_cell(known["capabilities"]), format_cell(known["reasons"]))
+    )

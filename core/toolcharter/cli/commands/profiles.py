@@ -8,7 +8,7 @@ import click
 
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
-from toolcharter.cli.describe import counted
+from toolcharter.cli.describe import format_count
 from toolcharter.cli.group import stop
 from toolcharter.cli.output import print_json, print_table
 from toolcharter.errors import Fault
@@ -52,7 +52,7 @@ class _Row(NamedTuple):
     "--show", is_flag=True, help="Print each profile as YAML instead, merged with its parents, without defaults."
 )
 @options.json_output
-@options.place
+@options.workspace_and_events
 def command(
     chosen: Sequence[str],
     check: bool,
@@ -109,7 +109,7 @@ def _described(row: _Row) -> dict[str, Any]:
 
 
 def _cells(row: _Row, *, check: bool) -> tuple[str, ...]:
-    verdict = counted(len(row.faults), "fault") or counted(len(row.warnings), "warning") or "ok"
+    verdict = format_count(len(row.faults), "fault") or format_count(len(row.warnings), "warning") or "ok"
     return (row.name, *([verdict] if check else []), row.place, row.description)
 
 

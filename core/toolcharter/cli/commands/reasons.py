@@ -49,7 +49,7 @@ class _Row(NamedTuple):
 )
 @options.json_output
 @options.workspace
-@options.events_unused
+@options.ignored_events
 def command(tool: str | None, profile: str | None, as_json: bool, workspace: str) -> None:
     """Explain the reasons for which calls are denied or fail.
 

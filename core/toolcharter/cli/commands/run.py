@@ -11,7 +11,7 @@ from toolcharter.api.trace import within_trace
 from toolcharter.cli import options
 from toolcharter.cli.interrupts import ended_by_signals
 from toolcharter.cli.jsonl import Line, answer_lines
-from toolcharter.cli.session import opened_live
+from toolcharter.cli.session import live_toolbox_session
 
 if TYPE_CHECKING:
     from toolcharter.api import call
@@ -23,7 +23,7 @@ else:
 @click.command("run")
 @options.profile
 @options.caller
-@options.place
+@options.workspace_and_events
 @ended_by_signals()
 def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
     """Make the calls on standard input.
@@ -43,5 +43,5 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
                 result = live.call(line.tool, line.args)
         return {name: getattr(result, name) for name in names}
 
-    with opened_live(profile, workspace, events, caller) as live:
+    with live_toolbox_session(profile, workspace, events, caller) as live:
         answer_lines(answer)

@@ -6,7 +6,7 @@ import click
 
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
-from toolcharter.cli.describe import described, warn
+from toolcharter.cli.describe import spec_description, warn
 from toolcharter.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ else:
     flag_value="workspace",
     help="Print that of a workspace's or an administrator's file instead; default: workspace.",
 )
-@options.place_unused
+@options.ignored_workspace_and_events
 def command(ceiling: Literal["workspace", "admin"] | None) -> None:
     """Print the JSON Schema of a profile, for editors.
 
@@ -40,6 +40,6 @@ def command(ceiling: Literal["workspace", "admin"] | None) -> None:
     plugins = listing.list_plugins(index)
     warn([*index.unmatched(), *(f"{plugin.distribution}: {text}" for plugin in plugins for text in plugin.problems)])
     offer = json_schema.Offer
-    tools = {name: offer(spec.policy, described(spec)) for one in plugins for name, spec in one.specs.items()}
+    tools = {name: offer(spec.policy, spec_description(spec)) for one in plugins for name, spec in one.specs.items()}
     extensions = {name: offer(spec.policy, "") for one in plugins for name, spec in one.extension_specs.items()}
     print_json(json_schema.profile_schema(tools, extensions))

@@ -22,7 +22,7 @@ _PIECE = 1 << 18
 
 @click.command("scrub", context_settings={"allow_extra_args": True})
 @click.option("--jsonl", is_flag=True, help='Lines {"id", "text"} in, {"id", "text", "redactions"} out.')
-@options.place_unused
+@options.ignored_workspace_and_events
 @click.pass_context
 def command(ctx: click.Context, jsonl: bool) -> None:
     """Mask the secrets in standard input.

@@ -30,7 +30,7 @@ else:
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option("--junit", metavar="FILE", help="Write the results as JUnit XML, too.")
 @options.json_output
-@options.place
+@options.workspace_and_events
 def command(
     paths: Sequence[str],
     junit: str | None,

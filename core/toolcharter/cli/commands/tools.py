@@ -7,9 +7,9 @@ import click
 
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
-from toolcharter.cli.describe import cell, described, facts, warn
-from toolcharter.cli.output import print_json, print_table, shown
-from toolcharter.cli.session import opened
+from toolcharter.cli.describe import capability_fields, format_cell, spec_description, warn
+from toolcharter.cli.output import escape_controls, print_json, print_table
+from toolcharter.cli.session import toolbox_session
 
 if TYPE_CHECKING:
     from toolcharter import hosts
@@ -33,7 +33,7 @@ else:
     help="With --profile: the tools as JSON for a model's interface.",
 )
 @options.caller
-@options.place
+@options.workspace_and_events
 def command(
     profile: str | None,
     as_json: bool,
@@ -51,23 +51,23 @@ def command(
     if form is not None:
         if profile is None:
             raise click.UsageError("--format needs --profile.")
-        with opened(profile, workspace, events, caller) as toolbox:
+        with toolbox_session(profile, workspace, events, caller) as toolbox:
             print_json(hosts.formatted(map(hosts.described, toolbox.values()), form))
         return
     if profile is None:
         rows = list(_installed())
         files = list[str]()
     else:
-        with opened(profile, workspace, events, caller) as toolbox:
+        with toolbox_session(profile, workspace, events, caller) as toolbox:
             files = list(map(str, toolbox.files))
             rows = [{**_offered(tool), "profile_files": files} for tool in toolbox.values()]
     if as_json:
         print_json(rows)
         return
     columns = ("name", "safety", "capabilities", "description") if profile else (*_INSTALLED, "description")
-    print_table(columns, [[cell(row[column]) for column in columns] for row in rows], ("bold",))
+    print_table(columns, [[format_cell(row[column]) for column in columns] for row in rows], ("bold",))
     if files:
-        click.echo(f"Profile files: {shown(', '.join(files))}")
+        click.echo(f"Profile files: {escape_controls(', '.join(files))}")
 
 
 _INSTALLED = ("name", "distribution", "version", "safety", "capabilities")
@@ -77,7 +77,7 @@ def _offered(tool: "Tool") -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        **facts(tool, tool.capabilities),
+        **capability_fields(tool, tool.capabilities),
         "parameters": tool.parameters,
         "output_schema": tool.output_schema,
     }
@@ -90,8 +90,8 @@ def _installed() -> Iterator[dict[str, Any]]:
         for name, spec in sorted(plugin.specs.items()):
             yield {
                 "name": name,
-                "description": described(spec),
-                **facts(spec, spec.all_capabilities()),
+                "description": spec_description(spec),
+                **capability_fields(spec, spec.all_capabilities()),
                 "distribution": plugin.distribution,
                 "version": plugin.version,
             }
