@@ -77,11 +77,11 @@ def _found(text: str) -> list[tuple[int, int]]:
     """Return the spans in *text* that scanners would find, in characters."""
     data = text.encode("utf-8", "surrogatepass")
     spans = [match.span() for match in _KNOWN.finditer(text)]
-    for start, end in find_spans(data, engine.hinted(data)):
+    for start, end in find_spans(data, engine.hinted_families(data)):
         spans.append((len(data[:start].decode(errors="replace")), len(data[:end].decode(errors="replace"))))
     written = json.dumps(text).encode()
     # In JSON, quotes behind backslashes may look like a secret although the text itself does not.
-    return spans or [(0, len(text)) for _ in find_spans(written, engine.hinted(written))]
+    return spans or [(0, len(text)) for _ in find_spans(written, engine.hinted_families(written))]
 
 
 def _split(text: str, spans: Sequence[tuple[int, int]]) -> Any:

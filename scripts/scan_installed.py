@@ -38,7 +38,7 @@ def scan_file(path: Path) -> ScannedFile:
     data = path.read_bytes()
     if b"\0" in data:
         return ScannedFile(str(path), 0, [])
-    families = engine.hinted(data)
+    families = engine.hinted_families(data)
     spans = find_spans(data, families) if families else []
     return ScannedFile(str(path), len(data), [_shown(data, start, end) for start, end in spans])
 

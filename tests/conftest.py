@@ -120,6 +120,6 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     state = known._Known()
     state.values = set()
     monkeypatch.setattr(known, "_state", state)
-    engine.hints.forget()
+    engine.hints.reset()
     yield
-    engine.hints.forget()
+    engine.hints.reset()

@@ -72,9 +72,9 @@ def canaries(monkeypatch: pytest.MonkeyPatch) -> Iterator[Canaries]:
     planted = Canaries()
     monkeypatch.setenv("DEPLOY_SECRET", planted.variable)
     monkeypatch.setattr(known, "_state", known._Known())
-    engine.hints.forget()
+    engine.hints.reset()
     yield planted
-    engine.hints.forget()
+    engine.hints.reset()
 
 
 @pytest.fixture

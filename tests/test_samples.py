@@ -22,7 +22,7 @@ PEM = f"-----BEGIN RSA {'PRIVATE'} KEY-----\n{'Zm9v' * 30}\n-----END RSA {'PRIVA
 def masked(text: str) -> list[str]:
     """What the scrubber would mask in the text of a file."""
     data = text.encode()
-    return [data[start:end].decode() for start, end in find_spans(data, engine.hinted(data))]
+    return [data[start:end].decode() for start, end in find_spans(data, engine.hinted_families(data))]
 
 
 @pytest.mark.usefixtures("forgetful")

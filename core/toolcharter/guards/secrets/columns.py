@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.engine import Span
-from toolcharter.guards.secrets.heuristics import is_fill_in, is_place, is_secret, is_strong
+from toolcharter.guards.secrets.heuristics import is_path_or_address, is_placeholder, is_secret, is_strong
 from toolcharter.guards.secrets.known import is_telling
 from toolcharter.guards.secrets.patterns import Family
 
@@ -22,23 +22,23 @@ _PASSWORD = re.compile(rb"(?i)pass|pwd")
 _MIXED = re.compile(rb"(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!@#$%^*~?])")
 
 
-def columns(data: bytes) -> Iterator[Span]:
+def column_secrets(data: bytes) -> Iterator[Span]:
     """The values of both kinds."""
     done = 0
     for start, end in engine.finder(Family.COLUMNS)(data):
         if start >= done:  # Else it stands in a value above.
             is_table = _DASHES.search(data, start, end) is not None
-            found, done = _barred(data, start, end) if is_table else _inserted(data, start, end)
+            found, done = _bar_table_values(data, start, end) if is_table else _sql_insert_values(data, start, end)
             yield from found
 
 
 def open_head(data: bytes) -> bytes:
     """The head of a table with bars that may go on after the end of *data*."""
     heads = [head for head in engine.finder(Family.COLUMNS)(data) if _DASHES.search(data, *head)]
-    return data[slice(*heads[-1])] if heads and _barred(data, *heads[-1])[1] == len(data) else b""
+    return data[slice(*heads[-1])] if heads and _bar_table_values(data, *heads[-1])[1] == len(data) else b""
 
 
-def _barred(data: bytes, start: int, end: int) -> tuple[list[Span], int]:
+def _bar_table_values(data: bytes, start: int, end: int) -> tuple[list[Span], int]:
     """The values below the head from *start* to *end*, and where the table ends."""
     names = [data[slice(*cell)] for cell in _cells(data, start, data.index(b"\n", start) + 1)]
     places = [(place, name) for place, name in enumerate(names) if is_telling(name.decode("latin-1"))]
@@ -46,7 +46,7 @@ def _barred(data: bytes, start: int, end: int) -> tuple[list[Span], int]:
     while line := _LINE.match(data, end):
         cells = _cells(data, *line.span())
         values = [(cells[place], name) for place, name in places if place < len(cells)]
-        found += (cell for cell, name in values if _is_random(data[slice(*cell)], name))
+        found += (cell for cell, name in values if _is_secret_cell(data[slice(*cell)], name))
         end = line.end()
     return found, end
 
@@ -62,14 +62,14 @@ def _cells(data: bytes, start: int, end: int) -> list[Span]:
     return cells
 
 
-def _is_random(value: bytes, name: bytes) -> bool:
+def _is_secret_cell(value: bytes, name: bytes) -> bool:
     """A table of a manual has words, options and keys of a keyboard in such a column."""
-    if b" " in value or is_fill_in(value) or is_place(value):
+    if b" " in value or is_placeholder(value) or is_path_or_address(value):
         return False
     return is_strong(value) or (_PASSWORD.search(name) is not None and _MIXED.match(value) is not None)
 
 
-def _inserted(data: bytes, start: int, end: int) -> tuple[list[Span], int]:
+def _sql_insert_values(data: bytes, start: int, end: int) -> tuple[list[Span], int]:
     """The values of the rows behind the names from *start* to *end*, and where the rows end."""
     listed = _NAMES.search(data, start, end)
     names = [name.strip(_AROUND) for name in listed[1].split(b",")] if listed else []

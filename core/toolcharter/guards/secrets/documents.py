@@ -31,13 +31,13 @@ _LARGEST_YAML = 65_536
 """In characters: PyYAML parses a megabyte per second. Beyond it, masks lose brackets that YAML would read."""
 
 
-def kept_valid(text: str, masked: str) -> str:
+def keep_valid(text: str, masked: str) -> str:
     """Return *masked*, with its masks rewritten if necessary, so that it stays a valid document if *text* is one."""
     head = text[:200].lstrip()
     if head.startswith(_JSON_START):
-        return _json(text, masked)
+        return _keep_json_valid(text, masked)
     if "\n" in text.strip() and _YAML_START.match(text) and _may_break(masked):
-        return _yaml(masked)
+        return _keep_yaml_valid(masked)
     return masked
 
 
@@ -50,7 +50,7 @@ def _is_suspect(line: str) -> bool:
     return bool(mask) and (_OPENING.search(head) is not None or _SUSPECT.search(line) is not None)
 
 
-def _json(text: str, masked: str) -> str:
+def _keep_json_valid(text: str, masked: str) -> str:
     if _is_json(masked) or not _is_json(text):
         return masked
     scrub_value = import_module("toolcharter.guards.secrets.values").scrub_value
@@ -71,7 +71,7 @@ def _yaml_module() -> Any:
     return import_module("yaml")
 
 
-def _yaml(masked: str) -> str:
+def _keep_yaml_valid(masked: str) -> str:
     """Quote each plain scalar of *masked* whose mask YAML would read as a list. Text that is not YAML is not changed."""
     module = _yaml_module()
     word = _BARE
@@ -116,10 +116,10 @@ def _without_brackets(rest: str, masked: str) -> str:
         return rest
     is_open = _LEFT_OPEN.search(masked) is not None
     lines = rest.split("\n")
-    return "\n".join(_plain(line) if is_open or _is_suspect(line) else line for line in lines)
+    return "\n".join(_without_mask_brackets(line) if is_open or _is_suspect(line) else line for line in lines)
 
 
-def _plain(line: str) -> str:
+def _without_mask_brackets(line: str) -> str:
     return _NUMBER_TAG.sub(lambda tag: "" if line.startswith(_MASK, tag.end()) else tag[0], line).replace(_MASK, _BARE)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcharter.guards.secrets.engine import hinted
+from toolcharter.guards.secrets.engine import hinted_families
 from toolcharter.guards.secrets.spans import find_spans
 from toolcharter.guards.secrets.text import MASK
 
@@ -19,11 +19,11 @@ _TAIL = re.compile(r"[^\s:]{16,}\Z")
 """A line without the prefix of a search: the line's number and the file's name."""
 
 
-def echoes(text: str) -> frozenset[str]:
+def masked_lines(text: str) -> frozenset[str]:
     """Return the lines of all spans that are masked in *text*, each with and without its prefix."""
     data = text.encode("utf-8", "surrogatepass")
     found = set[str]()
-    for start, stop in find_spans(data, hinted(data)):
+    for start, stop in find_spans(data, hinted_families(data)):
         for line in data[start:stop].decode("utf-8", "replace").splitlines():
             tail = _TAIL.search(line.strip())
             found |= {line.strip(), tail[0] if tail else ""}

@@ -25,19 +25,19 @@ class Hints:
     """Returns the families that may occur in some bytes. If it returns none, the bytes contain no secret."""
 
     def __init__(self) -> None:
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Compile again at the next use, since the known values have changed."""
         self.match = self._compile_and_match
 
     def _compile_and_match(self, data: bytes) -> Sequence[int]:
         groups = known.forms()
         first, *later = groups or ((),)
-        match, more = _families(first), [_one_family(group) for group in later if group]
+        match, more = _families_match(first), [_known_group_match(group) for group in later if group]
         self.match = found = partial(_match_all, match, more) if more else match
         if known.forms() != groups:  # Another thread has added a known value meanwhile.
-            self.forget()
+            self.reset()
         return found(data)
 
 
@@ -50,16 +50,16 @@ def _match_all(match: Match, more: Sequence[Match], data: bytes) -> Sequence[int
 
 
 @lru_cache(maxsize=2)
-def _families(forms: tuple[bytes, ...]) -> Match:
-    return _set_of(patterns.hints(tables.tokens(), forms))
+def _families_match(forms: tuple[bytes, ...]) -> Match:
+    return _compile_set(patterns.hints(tables.tokens(), forms))
 
 
 @lru_cache(maxsize=_GROUPS)
-def _one_family(forms: tuple[bytes, ...]) -> Match:
-    return _set_of(["|".join(map(patterns.literal, forms))])
+def _known_group_match(forms: tuple[bytes, ...]) -> Match:
+    return _compile_set(["|".join(map(patterns.literal, forms))])
 
 
-def _set_of(parts: Iterable[str]) -> Match:
+def _compile_set(parts: Iterable[str]) -> Match:
     searched = import_module("re2").Set.SearchSet(_options())
     for part in filter(None, parts):
         searched.Add(part.encode())
@@ -69,7 +69,7 @@ def _set_of(parts: Iterable[str]) -> Match:
     return match
 
 
-def hinted(data: bytes) -> Sequence[int]:
+def hinted_families(data: bytes) -> Sequence[int]:
     """Return the families that may occur in *data*."""
     return hints.match(data)
 
@@ -81,14 +81,14 @@ def remember(values: Sequence[str]) -> None:
         values: Secrets. Those shorter than 8 bytes in UTF-8, and placeholders, are ignored.
     """
     if known.add(values):
-        hints.forget()
+        hints.reset()
 
 
 def finder(family: int) -> Callable[..., Iterator[Span]]:
     """Return a function that finds the matches of *family* in some bytes, from left to right, from a position on."""
     if family != Family.KNOWN:
-        return _finder(family)
-    return partial(_find_all, [_known(group) for group in known.forms() if group])
+        return _family_finder(family)
+    return partial(_find_all, [_known_finder(group) for group in known.forms() if group])
 
 
 def _find_all(finders: Sequence[Callable[..., Iterator[Span]]], data: bytes, position: int = 0) -> Iterator[Span]:
@@ -96,13 +96,13 @@ def _find_all(finders: Sequence[Callable[..., Iterator[Span]]], data: bytes, pos
 
 
 @cache
-def _finder(family: int) -> Callable[..., Iterator[Span]]:
+def _family_finder(family: int) -> Callable[..., Iterator[Span]]:
     if family in (Family.TOKEN, Family.FLOATING):
         floating = family == Family.FLOATING
-        return _compiled(patterns.token_pattern(kind for kind in tables.tokens() if bool(kind.hint) == floating))
+        return _compile_finder(patterns.token_pattern(kind for kind in tables.tokens() if bool(kind.hint) == floating))
     if family == Family.PLACED:
-        return _compiled(places.PLACED, shared=b"\"'")
-    return _compiled(
+        return _compile_finder(places.PLACED, shared=b"\"'")
+    return _compile_finder(
         {
             Family.LISTED: patterns.LISTED,
             Family.URL: patterns.URL,
@@ -117,14 +117,14 @@ def _finder(family: int) -> Callable[..., Iterator[Span]]:
 
 
 @lru_cache(maxsize=_GROUPS)
-def _known(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
-    return _compiled("|".join(map(patterns.literal, forms)))
+def _known_finder(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
+    return _compile_finder("|".join(map(patterns.literal, forms)))
 
 
 @cache
-def cut_tokens() -> Callable[..., Iterator[Span]]:
+def cut_token_finder() -> Callable[..., Iterator[Span]]:
     """Return a function that finds tokens that a line break cuts, with the first word of the next line."""
-    return _compiled(cut_token_pattern() + r"[ \t]*[A-Za-z0-9_.~+/=-]+")
+    return _compile_finder(cut_token_pattern() + r"[ \t]*[A-Za-z0-9_.~+/=-]+")
 
 
 @cache
@@ -134,24 +134,24 @@ def cut_token_pattern() -> str:
 
 
 @cache
-def whole_tokens() -> Callable[..., Iterator[Span]]:
+def whole_token_finder() -> Callable[..., Iterator[Span]]:
     """Return a function that finds tokens in their full length."""
-    return _compiled(patterns.whole_token(kind for kind in tables.tokens() if not kind.hint))
+    return _compile_finder(patterns.whole_token(kind for kind in tables.tokens() if not kind.hint))
 
 
 @cache
-def opened() -> Callable[..., Iterator[Span]]:
+def opened_key_finder() -> Callable[..., Iterator[Span]]:
     """Return a function that finds keys whose value is on the lines below. A match includes the first such line."""
-    return _compiled(patterns.OPENED_VALUE)
+    return _compile_finder(patterns.OPENED_VALUE)
 
 
 def tester(pattern: str) -> Callable[[bytes], bool]:
     """Return a function that says whether *pattern* is found in some bytes."""
-    find = _compiled(pattern)
+    find = _compile_finder(pattern)
     return lambda data: any(True for _ in find(data))
 
 
-def _compiled(pattern: str, *, shared: bytes = b"") -> Callable[..., Iterator[Span]]:
+def _compile_finder(pattern: str, *, shared: bytes = b"") -> Callable[..., Iterator[Span]]:
     """Return a function that finds *pattern*. A byte in *shared* that ends a match may begin the next match, too."""
     module = import_module("re2")
     # Below the wrapper: a match object would cost more than the match.
@@ -183,18 +183,18 @@ def _options() -> Any:
 
 
 @cache
-def placed() -> "re.Pattern[bytes]":
+def placed_expression() -> "re.Pattern[bytes]":
     """The expression that reads the value from a match of `PLACED`."""
     return re.compile(places.PLACED.encode())
 
 
 @cache
-def bare_key() -> "re.Pattern[bytes]":
+def bare_key_expression() -> "re.Pattern[bytes]":
     """The expression for the beginning of a private key without its first and last line."""
     return re.compile(next(kind.pattern for kind in tables.tokens() if kind.name == "der-private-key").encode())
 
 
 @cache
-def key_before() -> "re.Pattern[bytes]":
+def key_before_expression() -> "re.Pattern[bytes]":
     """The expression for a telling key, up to the beginning of its value."""
     return re.compile(places.KEY_BEFORE.encode())

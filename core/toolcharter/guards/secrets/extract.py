@@ -8,17 +8,17 @@ from typing import NamedTuple
 from toolcharter.guards.secrets import engine
 from toolcharter.guards.secrets.engine import Span, expression
 from toolcharter.guards.secrets.heuristics import (
-    is_fill_in,
-    is_joined,
-    is_masked_token,
-    is_named,
+    is_made_of_words,
     is_part_of_name,
-    is_place,
-    is_release,
+    is_passphrase,
+    is_path_or_address,
+    is_placeholder,
+    is_sample_token,
     is_secret,
     is_strong,
+    is_version_or_hash,
 )
-from toolcharter.guards.secrets.obfuscation import bare_of
+from toolcharter.guards.secrets.obfuscation import strip_obfuscation
 from toolcharter.guards.secrets.patterns import BLOCK_GAP, BLOCK_MENTION, BLOCK_NAME, LEFT_BYTES, LINE_PREFIX, Family
 from toolcharter.guards.secrets.places import PAGE_TOKEN, Place
 from toolcharter.guards.secrets.wordy import is_jumbled
@@ -41,7 +41,7 @@ _OF_A_TEST = expression(rb"(?i)_?(?:test|fake|dummy|mock|example|sample|wrong|in
 _SCHEMES = expression(rb"(?i)(?:bearer|basic|token|apikey|ssws|negotiate)[ \t]+\Z")
 _PARAMETER = expression(rb"[A-Za-z_-]{2,30}=")
 _VALUE_END = b"\"'`\r\n\\"
-_SHORTEST_PROOF = 8
+_SHORTEST_CREDENTIAL = 8
 _IN_NAMES = expression(rb"(?i)pass|secret|token|(?:value|name|field|input|var|arg|param|default|env|here|user)(?:\Z|_)")
 _LETTER_DIGIT_SIGN = expression(rb"(?=.*[A-Za-z])(?=.*[0-9])(?=.*[!@#$%^*~+?])")
 _OBJECT = expression(rb"[a-z][a-z0-9]*(?:-[a-z0-9]{1,10}){1,8}")
@@ -97,29 +97,29 @@ _NESTED = 256
 """In bytes: a longer match without a secret is not searched for keys in its value, so that the time stays linear."""
 
 
-def token(text: bytes) -> Sequence[Span]:
+def token_spans(text: bytes) -> Sequence[Span]:
     """The span of a token, unless it is a masked example."""
     left = _LEFT.match(text) if text[0] in LEFT_BYTES else None
     begin, end = left.end() if left else 0, len(text)
-    return () if is_masked_token(text[begin:end]) else ((begin, end),)
+    return () if is_sample_token(text[begin:end]) else ((begin, end),)
 
 
-def placed(text: bytes) -> Sequence[Span]:
+def keyed_spans(text: bytes) -> Sequence[Span]:
     """The span of the value beside a key; if that is no secret, the spans of the values beside keys within it.
 
     *text* includes one byte before and one after the match.
     """
     if _PAGED.match(text, 1) or text.startswith((b"arn:", b"badge.svg"), 1):
         return ()
-    span = _value(text, 1)
+    span = _value_span(text, 1)
     if span or len(text) > _NESTED or _OF_A_TEST.match(text, 1):
-        return _parts(text, span) if span else ()
+        return _secret_parts(text, span) if span else ()
     # One level only: more would take quadratic time.
-    inside = (_value(text, begin) for begin, _ in engine.finder(Family.PLACED)(text, 2))
+    inside = (_value_span(text, begin) for begin, _ in engine.finder(Family.PLACED)(text, 2))
     return [span for span in inside if span]
 
 
-def _parts(text: bytes, span: Span) -> Sequence[Span]:
+def _secret_parts(text: bytes, span: Span) -> Sequence[Span]:
     """The secrets of a connection, of which the rest is none; else all that stands beside the key."""
     begin, end = span
     value = text[begin:end]
@@ -141,8 +141,8 @@ class _Candidate(NamedTuple):
     quoted: bool
 
 
-def _value(text: bytes, start: int) -> Span | None:
-    match = engine.placed().match(text, start)
+def _value_span(text: bytes, start: int) -> Span | None:
+    match = engine.placed_expression().match(text, start)
     group = match.lastindex if match else None
     if match is None or group is None or _is_far(match, group) or _SCOPED.match(text, start):
         return None
@@ -153,56 +153,58 @@ def _value(text: bytes, start: int) -> Span | None:
     after = text[end : end + 1]
     if after == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
         return None
-    is_secret_here = _JUDGES.get(group, _is_beside_key)
+    is_secret_here = _CHECKS.get(group, _is_secret_beside_key)
     if not quoted and group not in Place.WHOLE:
         end = begin + len(value.rstrip(_SENTENCE_END))
     return (begin, end) if is_secret_here(_Candidate(value, text[start:begin], after, quoted)) else None
 
 
-def _is_beside_key(found: _Candidate) -> bool:
+def _is_secret_beside_key(found: _Candidate) -> bool:
     if found.quoted and _OF_A_TEST.match(found.before) and not is_strong(found.value):
         return False
     return is_secret(found.value, found.before, found.after, quoted=found.quoted)
 
 
-def _is_told(found: _Candidate) -> bool:
+def _is_password(found: _Candidate) -> bool:
     """Whether a value in a place for passwords is a password, and not a placeholder, a path or an address."""
     value = found.value if found.quoted else found.value.rstrip(b";")
-    return not (is_fill_in(value) or is_place(value))
+    return not (is_placeholder(value) or is_path_or_address(value))
 
 
-def _is_assigned(found: _Candidate) -> bool:
-    return len(found.value) >= _SHORTEST_PROOF and not (_IN_NAMES.search(found.value) or is_fill_in(found.value))
+def _is_assigned_secret(found: _Candidate) -> bool:
+    return len(found.value) >= _SHORTEST_CREDENTIAL and not (
+        _IN_NAMES.search(found.value) or is_placeholder(found.value)
+    )
 
 
-def _is_words(found: _Candidate) -> bool:
+def _is_passphrase_setting(found: _Candidate) -> bool:
     """Whether a line that assigns joined words to a password key belongs to a settings file, and not to a program."""
     is_code = _OF_CODE.match(found.before) or found.value.isupper() or found.value.count(b"_") < _FEWEST_JOINTS
-    return not is_code and is_joined(found.value) and not is_fill_in(found.value)
+    return not is_code and is_passphrase(found.value) and not is_placeholder(found.value)
 
 
-def _is_option(found: _Candidate) -> bool:
+def _is_option_secret(found: _Candidate) -> bool:
     """Whether an option's value is not what a manual writes there: `PASSWORD`, `<password>`, `file`, a name in code."""
     value = found.value.rstrip(_SENTENCE_END)
     if is_secret(value, b"password=", found.after, quoted=found.quoted):
         return True
-    return not (value.isupper() or _IN_NAMES.search(value) or is_part_of_name(value)) and _is_told(found)
+    return not (value.isupper() or _IN_NAMES.search(value) or is_part_of_name(value)) and _is_password(found)
 
 
-def _is_member(found: _Candidate) -> bool:
+def _is_member_secret(found: _Candidate) -> bool:
     """Whether the value below the name of a member is a secret. It is checked as if it were beside the name."""
     return is_secret(found.value, b"".join(found.before.split(b"\n")), found.after, quoted=found.quoted)
 
 
-def _is_salt(found: _Candidate) -> bool:
+def _is_secret_salt(found: _Candidate) -> bool:
     is_sentence = found.value.count(b" ") > 1
-    return len(_SIGN.findall(found.value)) >= _SIGNS_OF_SALT or (not is_sentence and _is_beside_key(found))
+    return len(_SIGN.findall(found.value)) >= _SIGNS_OF_SALT or (not is_sentence and _is_secret_beside_key(found))
 
 
 def _is_mixed(value: bytes) -> bool:
     """Whether *value* has letters, a digit and a character that names do not have, as passwords of people often do."""
     return _LETTER_DIGIT_SIGN.match(value) is not None and not (
-        is_fill_in(value) or is_place(value) or is_release(value)
+        is_placeholder(value) or is_path_or_address(value) or is_version_or_hash(value)
     )
 
 
@@ -211,13 +213,13 @@ def _is_mixed_or_random(found: _Candidate) -> bool:
     return _is_mixed(value) or is_strong(value)
 
 
-def _is_kept(found: _Candidate) -> bool:
+def _is_device_secret(found: _Candidate) -> bool:
     """Whether a router's setting has a value: in hexadecimal digits, encrypted, or as it is."""
     return _CAPITAL_DIGITS.fullmatch(found.value) is not None or _is_mixed_or_random(found)
 
 
 def _is_community(found: _Candidate) -> bool:
-    return found.value not in _COMMUNITIES and _is_told(found)
+    return found.value not in _COMMUNITIES and _is_password(found)
 
 
 def _is_random(found: _Candidate) -> bool:
@@ -230,43 +232,45 @@ def _is_random(found: _Candidate) -> bool:
 
 def _is_word_or_secret(found: _Candidate) -> bool:
     """Whether the value is a secret or a long word, since an option of that name takes nothing but a secret."""
-    if is_fill_in(found.value.rstrip(b"])")):
+    if is_placeholder(found.value.rstrip(b"])")):
         return False
-    is_word = _LONG_WORD.fullmatch(found.value) is not None or (_WORD.fullmatch(found.value) and is_joined(found.value))
-    return (is_word and _is_told(found)) or _is_beside_key(found)
+    is_word = _LONG_WORD.fullmatch(found.value) is not None or (
+        _WORD.fullmatch(found.value) and is_passphrase(found.value)
+    )
+    return (is_word and _is_password(found)) or _is_secret_beside_key(found)
 
 
-def _is_proof(found: _Candidate) -> bool:
+def _is_credential(found: _Candidate) -> bool:
     """Whether the value after an authorization scheme is a credential, and not a word of a sentence."""
     value, before, after, _ = found
-    if is_fill_in(value) or is_place(value) or _PARAMETER.match(value):
+    if is_placeholder(value) or is_path_or_address(value) or _PARAMETER.match(value):
         return False
     at_end = not after or after in _VALUE_END
     if _SCHEMES.search(before):
-        return (at_end and len(value) >= _SHORTEST_PROOF) or is_secret(value, before, after, quoted=False)
-    return len(value) >= _SHORTEST_PROOF and (is_strong(value) or (at_end and not is_named(value)))
+        return (at_end and len(value) >= _SHORTEST_CREDENTIAL) or is_secret(value, before, after, quoted=False)
+    return len(value) >= _SHORTEST_CREDENTIAL and (is_strong(value) or (at_end and not is_made_of_words(value)))
 
 
-_JUDGES: Mapping[int, Callable[[_Candidate], bool]] = {
-    Place.AUTHORIZATION: _is_proof,
-    Place.ASSIGNED: _is_assigned,
-    Place.WORDS: _is_words,
-    **dict.fromkeys((Place.OPTION, Place.OPTION_BARE), _is_option),
-    **dict.fromkeys(Place.MEMBER, _is_member),
-    **dict.fromkeys(Place.SALTED, _is_salt),
-    Place.BRACES: lambda found: _is_told(found) and not _FIELD.fullmatch(found.value),
+_CHECKS: Mapping[int, Callable[[_Candidate], bool]] = {
+    Place.AUTHORIZATION: _is_credential,
+    Place.ASSIGNED: _is_assigned_secret,
+    Place.WORDS: _is_passphrase_setting,
+    **dict.fromkeys((Place.OPTION, Place.OPTION_BARE), _is_option_secret),
+    **dict.fromkeys(Place.MEMBER, _is_member_secret),
+    **dict.fromkeys(Place.SALTED, _is_secret_salt),
+    Place.BRACES: lambda found: _is_password(found) and not _FIELD.fullmatch(found.value),
     Place.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
     Place.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),
     **dict.fromkeys((Place.FLAG, Place.NETRC, Place.COMMAND), _is_word_or_secret),
     Place.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
-    Place.DEVICE: _is_kept,
+    Place.DEVICE: _is_device_secret,
     Place.COMMUNITY: _is_community,
     Place.SIXTEEN: lambda found: is_jumbled(found.value.replace(b" ", b"")),
     **dict.fromkeys(Place.MIXED, _is_mixed_or_random),
     **dict.fromkeys(Place.STRONG, _is_random),
-    **dict.fromkeys(Place.TOLD, _is_told),
+    **dict.fromkeys(Place.PASSWORDS, _is_password),
 }
-"""The check for each group of the match, if it is not `_is_beside_key`."""
+"""The check for each group of the match, if it is not `_is_secret_beside_key`."""
 
 
 def _is_far(match: "Match[bytes]", group: int) -> bool:
@@ -275,7 +279,7 @@ def _is_far(match: "Match[bytes]", group: int) -> bool:
     return begin > FAR or (end - begin > FAR and _SPACE.search(match.string, begin, end) is not None)
 
 
-def listed(text: bytes) -> Sequence[Span]:
+def listed_spans(text: bytes) -> Sequence[Span]:
     """The spans of the secrets in a list beside a key. Lists of tokens often hold words: only random values count."""
     opening = _OPENING.search(text)
     if opening and opening[0] == b"{":
@@ -301,12 +305,12 @@ def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool
     return is_secret(value, before + (b"" if group == _BARE_ITEM else b'"'), b"", quoted=group != _BARE_ITEM)
 
 
-def web_key(text: bytes) -> Sequence[Span]:
+def web_key_spans(text: bytes) -> Sequence[Span]:
     """The spans of the private members of a JSON Web Key. A public key has none of them (RFC 7518, section 6)."""
     return [member.span(1) for member in _PRIVATE_MEMBER.finditer(text, 0, FAR)]
 
 
-def url(text: bytes) -> Sequence[Span]:
+def url_spans(text: bytes) -> Sequence[Span]:
     """The span of the password in `://user:password@`, or of a token instead of both."""
     end = text.rindex(b"@")
     colon = text.find(b":", 3, end)
@@ -318,23 +322,23 @@ def url(text: bytes) -> Sequence[Span]:
     ):  # `[user][:password]@host` describes a syntax.
         return ()
     short = len(value) < _SHORTEST_URL_PASSWORD or text == _DEMONSTRATED
-    if short or is_fill_in(value.replace(b"%20", b" ")) or (colon < 0 and not is_strong(value)):
+    if short or is_placeholder(value.replace(b"%20", b" ")) or (colon < 0 and not is_strong(value)):
         return ()
     return ((begin, end),)
 
 
-def cookies(text: bytes) -> Sequence[Span]:
+def cookie_spans(text: bytes) -> Sequence[Span]:
     """The spans of the values in a line of cookies that are credentials."""
-    return [pair.span(2) for pair in _PAIR.finditer(text, 0, FAR) if _opens(pair[1], pair[2])]
+    return [pair.span(2) for pair in _PAIR.finditer(text, 0, FAR) if _is_credential_cookie(pair[1], pair[2])]
 
 
-def _opens(name: bytes, value: bytes) -> bool:
+def _is_credential_cookie(name: bytes, value: bytes) -> bool:
     if _TELLING.search(name):
-        return not is_fill_in(value) and not is_place(value)
+        return not is_placeholder(value) and not is_path_or_address(value)
     return is_strong(value)
 
 
-def blocks(data: bytes) -> Iterator[Span]:
+def block_spans(data: bytes) -> Iterator[Span]:
     """Find private keys from their first line to their last. A key that is cut off extends as far as its lines go."""
     for start, end in engine.finder(Family.BLOCK)(data):
         stop = _end_of_block(data, end - _LOOKED_AT)
@@ -360,7 +364,7 @@ class Blocks:
         self._data = data
         self._mentions = [found.end() for found in _MENTION.finditer(data)]
 
-    def open_at(self, end: int) -> int | None:
+    def open_block_at(self, end: int) -> int | None:
         """The beginning of the block that continues after *end*; None if there is none."""
         place = bisect_right(self._mentions, end)
         if not place:
@@ -373,11 +377,11 @@ class Blocks:
         start = headers[-1].start()
         texts = [self._data[start:end]]
         if end - start <= FAR:
-            texts.append(bare_of(texts[0]))
-        return start if any(_goes_on(text, headers[-1].end() - start) for text in dict.fromkeys(texts)) else None
+            texts.append(strip_obfuscation(texts[0]))
+        return start if any(_may_continue(text, headers[-1].end() - start) for text in dict.fromkeys(texts)) else None
 
 
-def _goes_on(data: bytes, begin: int) -> bool:
+def _may_continue(data: bytes, begin: int) -> bool:
     """Whether the block whose header ends at *begin* continues after the end of *data*."""
     body = _BODY.match(data, begin)
     stop = body.end() if body else begin

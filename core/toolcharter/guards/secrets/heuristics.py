@@ -26,7 +26,7 @@ NOT_SECRETS = frozenset(
 )
 """Values that name a type, a state or a placeholder, in lower case."""
 
-_FILL_IN = re.compile(
+_PLACEHOLDER = re.compile(
     rb"[\$%@]\{?\{?[A-Za-z_][\w.-]*\}?\}?[%@]?"  # $TOKEN, ${TOKEN}, %TOKEN%
     rb"|\$\{?[0-9@*#?!-]\}?|\?[A-Za-z_]+"  # $1, ${@}; what a shell says where ${TOKEN:?TOKEN is required} is not set
     rb"|@@[A-Za-z_][\w.-]*@@|__[A-Z][A-Z0-9_]*__|%%[A-Za-z_]\w*%%|#\{[^{}]*\}|<%.*%>"  # @@TOKEN@@, __TOKEN__, #{token}
@@ -50,7 +50,7 @@ _FILL_IN = re.compile(
     rb"|#[0-9A-Fa-f]{3,8}"  # The colour of a token in a style sheet
     rb"|(?:env|secret|vault|ref|file|aws|ssm|op|arn|sops|gcp|azure)s?[:.(].*"  # env:TOKEN, vault:kv/token
 )
-_RELEASE = re.compile(
+_VERSION_OR_HASH = re.compile(
     rb"(?:%(version)s(?:[ ]?(?:(?:-|\|\||,)[ ]?)?%(version)s)*"  # A version, or a range of them: ^1.0.4
     rb"|(?:\^|~|[<>]=?)[ ]?\d{1,9}|(?:npm|workspace|file|link|github|git|patch|catalog|portal):.*"  # A package's source
     rb"|(?:sha(?:1|224|256|384|512)|md5|h1|blake2b)[-:](?:[A-Za-z0-9+/]{22,}={0,2}|[0-9a-f]{32,}))"
@@ -152,13 +152,13 @@ _LINE_ENDS = (b"", b"\r", b"\n")
 _PASS = re.compile(rb"(?i)pass|pwd|secret|pswd")
 
 
-def is_fill_in(value: bytes) -> bool:
+def is_placeholder(value: bytes) -> bool:
     """Whether *value* only fills a secret's place: empty, a type's name, `<token>`, `${TOKEN}`, `****`."""
     head = value[:_LOOKED_AT].strip()
-    return not head or head.lower() in NOT_SECRETS or _FILL_IN.fullmatch(head) is not None
+    return not head or head.lower() in NOT_SECRETS or _PLACEHOLDER.fullmatch(head) is not None
 
 
-def is_place(value: bytes) -> bool:
+def is_path_or_address(value: bytes) -> bool:
     """Whether *value* is a path or an address, at which a secret may lie, but which is none itself."""
     head = value[:_LOOKED_AT]
     return _is_address(head) or _is_path(head)
@@ -197,7 +197,7 @@ def _is_part_of_identifier(part: bytes) -> bool:
     if _PART_OF_IDENTIFIER.fullmatch(part) is None or is_strong(part):
         return False
     return _NUMBER.fullmatch(part) is not None or (
-        is_named(part) and max(map(len, PIECE.findall(part))) <= _LONGEST_WORD
+        is_made_of_words(part) and max(map(len, PIECE.findall(part))) <= _LONGEST_WORD
     )
 
 
@@ -206,18 +206,18 @@ def is_public_key(value: bytes) -> bool:
     return _PUBLIC_KEY.fullmatch(value[:_LOOKED_AT]) is not None
 
 
-def is_release(value: bytes) -> bool:
+def is_version_or_hash(value: bytes) -> bool:
     """Whether *value* is a package's version, a range of versions or a file's hash, as in lists of packages."""
-    return _RELEASE.fullmatch(value[:_LOOKED_AT].strip()) is not None
+    return _VERSION_OR_HASH.fullmatch(value[:_LOOKED_AT].strip()) is not None
 
 
-def is_unusual(value: bytes) -> bool:
+def is_safe_to_mask(value: bytes) -> bool:
     """Whether *value* can be masked everywhere without masking a common word."""
     long_enough = len(value) >= (_WORD_LENGTH if _DIGIT.search(value) else _STRONG_LENGTH)
-    return long_enough and not is_fill_in(value) and not _NUMBER.fullmatch(value)
+    return long_enough and not is_placeholder(value) and not _NUMBER.fullmatch(value)
 
 
-def is_masked_token(token: bytes) -> bool:
+def is_sample_token(token: bytes) -> bool:
     """Whether a token known by its shape is only an example, or no token.
 
     It ends in one repeated character, as in documentation, consists mostly of one letter, or is a package's name.
@@ -236,10 +236,16 @@ def is_strong(value: bytes) -> bool:
         return False
     if len(head) < _STRONG_LENGTH and not (len(head) >= _MIXED_LENGTH and _UPPER.search(head) and _LOWER.search(head)):
         return False
-    return not (is_named(head) or _ARGUMENT.match(head) or is_fill_in(head) or is_place(head) or is_release(head))
+    return not (
+        is_made_of_words(head)
+        or _ARGUMENT.match(head)
+        or is_placeholder(head)
+        or is_path_or_address(head)
+        or is_version_or_hash(head)
+    )
 
 
-def is_named(value: bytes) -> bool:
+def is_made_of_words(value: bytes) -> bool:
     """Whether *value* is composed of words, as identifiers, versions and file names are."""
     value = value.lstrip(b"#*&_")
     return _WORDS.fullmatch(value) is not None or _is_attribute(value) or is_wordy(value)
@@ -260,19 +266,19 @@ def is_part_of_name(word: bytes) -> bool:
     return word.lower().rstrip(b"s") in _STEMS
 
 
-def is_joined(value: bytes) -> bool:
+def is_passphrase(value: bytes) -> bool:
     """Whether *value* joins words as a chosen password does (`zebra_lamp`, `zebraLamp`), and not as a name in code."""
     parts = _PART.findall(value)
     is_built = len(value) >= _WORD_LENGTH and 1 < len(parts) <= len(value) // _FEWEST_LETTERS
     return is_built and not (_TELLING_WORD.search(value) or any(map(is_part_of_name, parts)))
 
 
-def is_word_below(value: bytes, key: bytes) -> bool:
+def is_lone_password(value: bytes, key: bytes) -> bool:
     """Whether a word is a password that is the only content of the block below a password's key."""
     return (
         len(value) >= _WORD_LENGTH
         and _PASSWORD_KEY.match(key) is not None
-        and not (is_fill_in(value) or is_place(value) or _TELLING_WORD.search(value))
+        and not (is_placeholder(value) or is_path_or_address(value) or _TELLING_WORD.search(value))
     )
 
 
@@ -287,8 +293,8 @@ def is_secret(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> boo
     """
     head = value[:_LOOKED_AT]
     if (
-        is_fill_in(head)
-        or (is_release(head) and not _is_amount(head))
+        is_placeholder(head)
+        or (is_version_or_hash(head) and not _is_amount(head))
         or _is_address(head)
         or (_is_code(head) if quoted else after in _OPENING)
         or is_identifier(before, head)
@@ -340,7 +346,7 @@ def _is_secret_with_digit(value: bytes, before: bytes, *, quoted: bool) -> bool:
     return not (is_numbered or _is_name(value, before))
 
 
-def _is_strange(value: bytes) -> bool:
+def _is_no_password(value: bytes) -> bool:
     """Whether *value* is no password: base64 of the wrong length, without a letter, a name or an expression."""
     padded_wrong = value.endswith(b"=") and len(value) % 4
     return bool(
@@ -355,11 +361,11 @@ def _is_strange(value: bytes) -> bool:
 def _is_secret_without_digit(value: bytes, before: bytes, after: bytes, *, quoted: bool) -> bool:
     is_random = len(value) >= _STRONG_LENGTH and not value.isupper() and is_jumbled(value)
     if is_random or not _NAME.fullmatch(value):
-        return is_random or (len(value) >= _WORD_LENGTH and not _is_strange(value))
+        return is_random or (len(value) >= _WORD_LENGTH and not _is_no_password(value))
     if _TELLING_WORD.search(value):
         return False
     is_element = after == b"<" and before.endswith(b">") and _PASS.match(before) is not None
-    is_chosen = (quoted or is_element) and _PASSWORD_KEY.match(before) is not None and is_joined(value)
+    is_chosen = (quoted or is_element) and _PASSWORD_KEY.match(before) is not None and is_passphrase(value)
     if is_chosen or not value.isalpha():
         return is_chosen or (_VARIABLE.fullmatch(before) is not None and len(value) >= _MIXED_LENGTH)
     # A value after a blank (`password: required`) may be prose, but not in `"key": value`, an element or `KEY: value`.

@@ -71,7 +71,7 @@ def key_lines(data: bytes) -> Iterator[Span]:
             yield _start_of(data, run), run.start() + len(run[0].rstrip(_BEHIND))
 
 
-def belongs(data: bytes, end: int) -> bool:
+def needs_more_lines(data: bytes, end: int) -> bool:
     """Whether the line of *data* that ends at *end* cannot be judged without the following or preceding lines."""
     begin = data.rfind(b"\n", 0, end - 1) + 1
     if _OPENED.search(data, max(0, end - _LOOKED_BACK), end):
@@ -103,7 +103,7 @@ def _follows_full(data: bytes, begin: int, end: int) -> bool:
 
 
 def _is_key(data: bytes, run: "re.Match[bytes]") -> bool:
-    lines = _letters(run[0])
+    lines = _base64_lines(run[0])
     if len(lines) < _FEWEST or _OPENED.search(data, max(0, run.start() - _LOOKED_BACK), run.start()):
         return False
     text = b"".join(lines)
@@ -112,7 +112,7 @@ def _is_key(data: bytes, run: "re.Match[bytes]") -> bool:
     return _is_random(text, content) and not (_PUBLIC.search(content) or _FILE.match(content))
 
 
-def _letters(text: bytes) -> list[bytes]:
+def _base64_lines(text: bytes) -> list[bytes]:
     """The base64 in each line, without padding."""
     found = map(_LETTERS.search, text.splitlines())
     return [_without_sign(word[1]) for word in found if word]

@@ -40,10 +40,12 @@ def add(values: Iterable[str]) -> bool:
     wanted = {value.encode("utf-8", "surrogateescape") for value in values}
     with _state.lock:
         before = _values()
-        fresh = {value for value in wanted - before if len(value) >= _SHORTEST and not _shapes().is_fill_in(value)}
+        fresh = {
+            value for value in wanted - before if len(value) >= _SHORTEST and not _heuristics().is_placeholder(value)
+        }
         if fresh:
             _state.values = before | fresh
-            _note(_forms_of(fresh))
+            _add_forms(_forms_of(fresh))
         return bool(fresh)
 
 
@@ -62,12 +64,12 @@ def forms() -> tuple[tuple[bytes, ...], ...]:
 
 def _values() -> set[bytes]:
     if _state.values is None:
-        _state.values = {value.encode("utf-8", "surrogateescape") for value in _of_environment()}
-        _note(_forms_of(_state.values))
+        _state.values = {value.encode("utf-8", "surrogateescape") for value in _environment_secrets()}
+        _add_forms(_forms_of(_state.values))
     return _state.values
 
 
-def _note(fresh: set[bytes]) -> None:
+def _add_forms(fresh: set[bytes]) -> None:
     """Add the forms *fresh* to the groups."""
     groups, kept = _state.forms, 1 if _state.is_read else 0
     while len(groups) > kept and (not kept or len(groups[-1]) <= 2 * len(fresh)):
@@ -85,15 +87,20 @@ def _note(fresh: set[bytes]) -> None:
     groups.append(tuple(group))
 
 
-def _of_environment() -> Iterator[str]:
+def _environment_secrets() -> Iterator[str]:
     for name, value in os.environ.items():
         data = value.encode("utf-8", "surrogateescape")
-        if not _is_path(data) and is_telling(name) and _shapes().is_unusual(data) and not _shapes().is_place(data):
+        if (
+            not _is_path(data)
+            and is_telling(name)
+            and _heuristics().is_safe_to_mask(data)
+            and not _heuristics().is_path_or_address(data)
+        ):
             yield value
 
 
 def _is_path(value: bytes) -> bool:
-    """Whether *value* is a plain absolute path, as in `PWD`: a part of `is_place` that does without its import."""
+    """Whether *value* is a plain absolute path, as in `PWD`: a part of `is_path_or_address` that does without its import."""
     return value.startswith(b"/") and b"//" not in value and not value.translate(None, _IN_PATHS)
 
 
@@ -116,7 +123,7 @@ def _page_token() -> "re.Pattern[str]":
 
 
 @cache
-def _shapes() -> Any:
+def _heuristics() -> Any:
     return import_module("toolcharter.guards.secrets.heuristics")
 
 

@@ -9,9 +9,16 @@ from typing import NamedTuple
 from toolcharter.guards.secrets import engine, wrapped
 from toolcharter.guards.secrets.engine import Span
 from toolcharter.guards.secrets.extract import FAR
-from toolcharter.guards.secrets.heuristics import is_fill_in, is_named, is_place, is_secret, is_strong, is_word_below
+from toolcharter.guards.secrets.heuristics import (
+    is_lone_password,
+    is_made_of_words,
+    is_path_or_address,
+    is_placeholder,
+    is_secret,
+    is_strong,
+)
 from toolcharter.guards.secrets.known import is_telling
-from toolcharter.guards.secrets.obfuscation import bare_of
+from toolcharter.guards.secrets.obfuscation import strip_obfuscation
 from toolcharter.guards.secrets.patterns import Family
 
 _WORD_LINE = re.compile(rb"([ \t]*)([A-Za-z0-9+/_.~!@#$%^&*-]+={0,2})\\?([\"']{0,3})[ \t]*(?:\r?\n|\Z)")
@@ -23,7 +30,7 @@ _QUOTED = re.compile(rb"\"((?:[^\"\r\n]|\"\")*)\"")
 _BLANKS = (b" ", b"\t")
 _LONGEST_HEAD = 4096
 """In bytes: a longer line is not treated as the head of a value or a table."""
-_MOST_REMEMBERED = 4096
+_MOST_CACHED = 4096
 _NO_HEAD = -1
 _MOST_MISSED = 20
 """How many lines without a separator may follow each other, since a cell may have line breaks. More end the table."""
@@ -32,36 +39,36 @@ _TOKEN_NAME = re.compile(rb"(?i)(?:token|session|auth)s?")
 _TOKEN_VALUE = re.compile(rb"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}")
 
 
-def opened(data: bytes) -> Iterator[Span]:
+def values_below_keys(data: bytes) -> Iterator[Span]:
     """Find the values in the lines below a key. If the lines are not one value, each word is checked by itself."""
     known = dict[bytes, tuple[Span, ...] | None]()
     single = dict[tuple[bytes, bytes], bool]()
-    for start, stop in engine.opened()(data):
+    for start, stop in engine.opened_key_finder()(data):
         if stop - start > _LONGEST_HEAD:
             continue
         text = data[start:stop]
         if text in known:
             spans = known[text]
         else:
-            spans = _alone(text)
-            if len(known) < _MOST_REMEMBERED:
+            spans = _values_right_below(text)
+            if len(known) < _MOST_CACHED:
                 known[text] = spans
         if spans is None or data[stop : stop + 1] in _BLANKS:
-            yield from _below(data, start, single)
+            yield from _values_below(data, start, single)
         else:
             for begin, end in spans:
                 yield start + begin, start + end
 
 
-def _alone(text: bytes) -> tuple[Span, ...] | None:
+def _values_right_below(text: bytes) -> tuple[Span, ...] | None:
     """The values in a key's line and the line below it; None if more lines may belong to them.
 
     An indented block ends at the first line that is not indented, so its only line can be judged alone.
     """
-    return tuple(_below(text, 0, {})) if _opening_of(text[: text.index(b"\n") + 1]).is_indented else None
+    return tuple(_values_below(text, 0, {})) if _opening_of(text[: text.index(b"\n") + 1]).is_indented else None
 
 
-def _below(data: bytes, start: int, single: dict[tuple[bytes, bytes], bool]) -> Iterator[Span]:
+def _values_below(data: bytes, start: int, single: dict[tuple[bytes, bytes], bool]) -> Iterator[Span]:
     """Find the values in the lines below the key at *start*. *single* caches verdicts on lone lines by key and line."""
     end = data.index(b"\n", start) + 1
     head = data[start:end]
@@ -71,24 +78,24 @@ def _below(data: bytes, start: int, single: dict[tuple[bytes, bytes], bool]) -> 
     if opening.is_block and len(words) == 1:
         is_secret_line = single.get((head, values[0]))
         if is_secret_line is None:
-            is_secret_line = _is_single(values[0], head)
-            if len(single) < _MOST_REMEMBERED:
+            is_secret_line = _is_lone_secret(values[0], head)
+            if len(single) < _MOST_CACHED:
                 single[head, values[0]] = is_secret_line
         yield from words if is_secret_line else ()
-    elif _is_one(values):
+    elif _is_one_value(values):
         yield words[0][0], words[-1][1]
     else:
         yield from (span for span, value in zip(words, values, strict=True) if is_strong(value))
 
 
-def _is_one(words: Sequence[bytes]) -> bool:
-    return is_strong(b"".join(words)) and not any(map(is_named, words[:-1]))
+def _is_one_value(words: Sequence[bytes]) -> bool:
+    return is_strong(b"".join(words)) and not any(map(is_made_of_words, words[:-1]))
 
 
-def _is_single(value: bytes, head: bytes) -> bool:
+def _is_lone_secret(value: bytes, head: bytes) -> bool:
     """Whether the only line below a key is a secret. It is checked as if it were in quotes beside the key."""
     key = _KEY_OF_HEAD.match(head)
-    named = key is not None and (is_secret(value, key[0] + b': "', b"", quoted=True) or is_word_below(value, key[0]))
+    named = key is not None and (is_secret(value, key[0] + b': "', b"", quoted=True) or is_lone_password(value, key[0]))
     return named or is_strong(value)
 
 
@@ -155,7 +162,7 @@ class _Table(NamedTuple):
     """Whether the table may continue after the end of the text."""
 
 
-def tabled(data: bytes) -> Iterator[Span]:
+def table_secrets(data: bytes) -> Iterator[Span]:
     """Find the secrets in a table's columns with telling names."""
     for table in _tables(data):
         columns = [place for place, name in enumerate(table.names) if is_telling(name.decode("latin-1"))]
@@ -200,7 +207,7 @@ def _table(data: bytes, head: Span) -> _Table:
             missed += 1
             continue
         values = [data[slice(*cell)] for cell in row]
-        if not (rows or len(row) == len(names)) or has_number or _share(names, values):
+        if not (rows or len(row) == len(names)) or has_number or _contains_column_name(names, values):
             return _Table(head, names, rows, stop, is_open=False)
         rows.append(row)
         stop, missed = position, 0
@@ -211,7 +218,7 @@ def _separator(data: bytes, start: int, end: int) -> int:
     return min(place for sign in b",;\t" if (place := data.find(sign, start, end)) >= 0)
 
 
-def _share(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
+def _contains_column_name(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
     """Whether a value is the name of a column: then the line of *names* is a row of another table."""
     return any(value in names for value in values if value)
 
@@ -219,7 +226,7 @@ def _share(names: Sequence[bytes], values: Sequence[bytes]) -> bool:
 def _is_secret(value: bytes, name: bytes) -> bool:
     if _TOKEN_NAME.fullmatch(name):
         return is_strong(value) or _TOKEN_VALUE.fullmatch(value) is not None
-    return not (b" " in value or is_fill_in(value) or is_place(value)) and is_secret(
+    return not (b" " in value or is_placeholder(value) or is_path_or_address(value)) and is_secret(
         value, name + b'="', b"", quoted=True
     )
 
@@ -238,30 +245,30 @@ def _cells(data: bytes, start: int, stop: int, separator: int) -> list[Span]:
     return cells
 
 
-class Upwards:
+class OpenValueSearch:
     """Finds the head of a value above a line, in a text that arrives in pieces. Each line is examined only once."""
 
     def __init__(self) -> None:
-        self._below: dict[int, int] = {}
+        self._distances: dict[int, int] = {}
         """For each line's end, its distance in bytes from the nearest line above that opens a value, or `_NO_HEAD`."""
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Forget all lines, because the text now begins elsewhere."""
-        self._below.clear()
+        self._distances.clear()
 
-    def goes_on(self, data: bytes, end: int) -> bool:
+    def may_continue(self, data: bytes, end: int) -> bool:
         """Whether the line of *data* that ends at *end* may belong to a value that continues after it."""
         between: list[Span] = []
-        known, walked, position = self._below, 0, end
+        known, walked, position = self._distances, 0, end
         while position and position not in known:
             if walked > FAR:
                 return False
-            start = wrapped.start_of(data, position)
+            start = wrapped.start_of_joined(data, position)
             line = data[start:position]
-            bare = bare_of(line)
-            place = max(map(_in_value, dict.fromkeys((line, bare))))
-            if place is not _Place.BETWEEN:
-                known[position] = 0 if place is _Place.HEAD else _NO_HEAD
+            bare = strip_obfuscation(line)
+            place = max(map(_role_of_line, dict.fromkeys((line, bare))))
+            if place is not _LineRole.BETWEEN:
+                known[position] = 0 if place is _LineRole.HEAD else _NO_HEAD
                 break
             between.append((position, len(bare)))
             walked += len(bare)
@@ -273,7 +280,7 @@ class Upwards:
         return distance != _NO_HEAD
 
 
-class _Place(IntEnum):
+class _LineRole(IntEnum):
     """The role of a line in a value. If it can be read in several ways, the greatest counts."""
 
     NEITHER = auto()
@@ -281,7 +288,7 @@ class _Place(IntEnum):
     HEAD = auto()
 
 
-def _in_value(line: bytes) -> _Place:
+def _role_of_line(line: bytes) -> _LineRole:
     if any(True for _ in _heads(line, Family.OPENED)):
-        return _Place.HEAD
-    return _Place.BETWEEN if _WORD_LINE.fullmatch(line) else _Place.NEITHER
+        return _LineRole.HEAD
+    return _LineRole.BETWEEN if _WORD_LINE.fullmatch(line) else _LineRole.NEITHER

@@ -76,7 +76,7 @@ SERIAL = (
     r"\\/",
 )
 """Invisible characters and escaped bytes of which several in a row can be read at once."""
-VEILED = "|".join(
+OBFUSCATED = "|".join(
     (
         *SERIAL,
         r"\xef\xbb\xbf|\xc2\xad|\xcd\x8f",
@@ -151,7 +151,7 @@ OPENED_VALUE = OPENED + r"[ \t]*[A-Za-z0-9+/_.~!@#$%^&*-]+={0,2}\\?[\"']{0,3}[ \
 
 def token_pattern(kinds: Iterable[Token]) -> str:
     """Return a pattern that finds all tokens of *kinds*. A match begins with a match of `_LEFT`."""
-    return _alternation(_relaxed(kind.pattern) for kind in kinds)
+    return _alternation(_with_shorter_counts(kind.pattern) for kind in kinds)
 
 
 def whole_token(kinds: Iterable[Token]) -> str:
@@ -161,12 +161,12 @@ def whole_token(kinds: Iterable[Token]) -> str:
 
 def cut_token(kinds: Iterable[Token]) -> str:
     """Return a pattern that finds a line that ends in the beginning of a token of *kinds*."""
-    return f"(?:{_alternation(_beginning(kind.pattern) for kind in kinds)})[A-Za-z0-9_.~+/=-]*[ \\t]*\\r?\\n"
+    return f"(?:{_alternation(_up_to_long_count(kind.pattern) for kind in kinds)})[A-Za-z0-9_.~+/=-]*[ \\t]*\\r?\\n"
 
 
 def token_hint(kinds: Iterable[Token]) -> str:
     """Return a pattern that finds a match wherever there is a token of *kinds*."""
-    return _alternation(kind.hint or _beginning(kind.pattern) for kind in kinds)
+    return _alternation(kind.hint or _up_to_long_count(kind.pattern) for kind in kinds)
 
 
 def _alternation(patterns: Iterable[str]) -> str:
@@ -177,14 +177,14 @@ def _alternation(patterns: Iterable[str]) -> str:
     return "|".join((*([f"{_LEFT}(?:{'|'.join(words)})"] if words else []), *others))
 
 
-def _relaxed(pattern: str) -> str:
+def _with_shorter_counts(pattern: str) -> str:
     head = _HEAD.match(pattern.removeprefix(_WORD))
     if not head or head[0].isalnum():  # A head of letters occurs in base64, too: only the length distinguishes it.
         return pattern
     return _COUNT.sub(lambda count: count[0] if int(count[1]) <= _ENOUGH else f"{{{_ENOUGH},}}", pattern)
 
 
-def _beginning(pattern: str) -> str:
+def _up_to_long_count(pattern: str) -> str:
     """*pattern* up to its first long count outside groups."""
     for count in _COUNT.finditer(pattern):
         if int(count[1]) > _ENOUGH_TO_LOOK and _depth(pattern[: count.start()]) == 0:
@@ -217,7 +217,7 @@ def _encoded(word: bytes) -> Iterator[tuple[bytes, Iterable[bytes]]]:
         signs = b2a_base64(b"\0" * before + word)[(before * 8 + 5) // 6 : (before + len(word)) * 8 // 6]
         if len(word) < _ENOUGH_TO_LOOK:
             shared = (before + len(word)) * 8 % 6  # bits of the last letter that share a character with the next letter
-            followed = _followed(shared, word[-1] % (1 << shared))
+            followed = _base64_continuations(shared, word[-1] % (1 << shared))
             yield from ((signs + start, ends) for start, ends in followed.items())
         else:
             yield signs[:-1], (signs[-1:],)
@@ -227,7 +227,7 @@ _LETTERS = tuple((ascii_letters + digits).encode())
 
 
 @cache
-def _followed(shared: int, low: int) -> dict[bytes, set[bytes]]:
+def _base64_continuations(shared: int, low: int) -> dict[bytes, set[bytes]]:
     """The base64 of any letter after the *shared* bits *low*: all characters but the last, and the choices for that."""
     count, unseen = divmod(shared + 8, 6)
     found = dict[bytes, set[bytes]]()
@@ -240,11 +240,11 @@ def _followed(shared: int, low: int) -> dict[bytes, set[bytes]]:
 
 def literal_heads(kinds: Iterable[Token]) -> set[str]:
     """The literal beginnings of the tokens of *kinds*, which may have a few alternatives."""
-    heads = (_LITERAL.match(way) for kind in kinds for way in _spelt(kind.pattern.removeprefix(_WORD)))
+    heads = (_LITERAL.match(way) for kind in kinds for way in _spell_alternatives(kind.pattern.removeprefix(_WORD)))
     return {word for head in heads if head and len(word := head[0].replace("\\", "")) >= _SHORTEST_HEAD}
 
 
-def _spelt(pattern: str) -> Iterator[str]:
+def _spell_alternatives(pattern: str) -> Iterator[str]:
     """Yield *pattern* once for each alternative of its beginning: `gh[po]_` becomes `ghp_` and `gho_`."""
     head = _LITERAL.match(pattern)
     choice = _CHOICE.match(pattern, head.end() if head else 0)
@@ -252,7 +252,7 @@ def _spelt(pattern: str) -> Iterator[str]:
         yield pattern
         return
     for option in choice[1] or choice[2].split("|"):
-        yield from _spelt(pattern[: choice.start()] + option + pattern[choice.end() :])
+        yield from _spell_alternatives(pattern[: choice.start()] + option + pattern[choice.end() :])
 
 
 _SHORTEST_HEAD = 3
@@ -283,7 +283,7 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
         URL,
         COOKIE,
         BLOCK_MENTION,
-        f"{VEILED}|{_JOINT_HINT}",
+        f"{OBFUSCATED}|{_JOINT_HINT}",
         encoded_hint((*literal_heads(kinds), *TELLING_WORDS)),
         _WRAPPED,
         OPENED,
@@ -310,7 +310,7 @@ class Family:
         URL,
         COOKIE,
         BLOCK,
-        VEILED,
+        OBFUSCATED,
         ENCODED,
         WRAPPED,
         OPENED,

@@ -333,9 +333,9 @@ class Place:
     STRONG = frozenset({17, 19, 28, 54, 61})
     MIXED = frozenset({48, 50, 60})
     """Groups whose words may be a sentence's, too."""
-    TOLD = frozenset({23, 24, 26, 29, 30, 31, 32, *range(35, 48), 49, 53, *range(55, 59), 62})
+    PASSWORDS = frozenset({23, 24, 26, 29, 30, 31, 32, *range(35, 48), 49, 53, *range(55, 59), 62})
     """Groups that match only passwords, with any characters."""
-    WHOLE = frozenset({*TOLD, *MIXED, ASSIGNED, WORDS, BRACES, PGPASS, JWK, DEVICE, COMMUNITY})
+    WHOLE = frozenset({*PASSWORDS, *MIXED, ASSIGNED, WORDS, BRACES, PGPASS, JWK, DEVICE, COMMUNITY})
     """Groups in which a full stop or colon at the end is part of the value, not of the sentence around it."""
 
 

@@ -3,18 +3,17 @@
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from toolcharter.guards.secrets import engine, lines, wrapped
-from toolcharter.guards.secrets import extract as judged
-from toolcharter.guards.secrets.columns import columns
+from toolcharter.guards.secrets import engine, extract, lines, wrapped
+from toolcharter.guards.secrets.columns import column_secrets
 from toolcharter.guards.secrets.engine import Span
 from toolcharter.guards.secrets.heuristics import is_strong
 from toolcharter.guards.secrets.key_lines import key_lines
-from toolcharter.guards.secrets.obfuscation import bare_of, unveiled
+from toolcharter.guards.secrets.obfuscation import deobfuscate, strip_obfuscation
 from toolcharter.guards.secrets.patterns import Family
 
-_REMEMBERED = 512
+_LONGEST_CACHED = 512
 """In bytes: the verdict on a longer match is not cached."""
-_MOST_REMEMBERED = 4096
+_MOST_CACHED = 4096
 _WRAPPED_AT = 60
 """In letters: a complete token continues on the next line only if its line is so long that it may have been wrapped."""
 _LONGEST_KEY = 200
@@ -22,9 +21,9 @@ _DIGEST = engine.expression(rb"\bsha(?:256|384|512)[=-][A-Za-z0-9+/_-]{0,90}\Z")
 """The beginning of a file's hash, as in lists of packages, before a part of it that looks like a token."""
 _BASE64_RUN = engine.expression(rb"[A-Za-z0-9+/_-]{16,}={0,2}")
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
-_WRAPPED = frozenset({Family.VEILED, Family.ENCODED, Family.WRAPPED})
+_WRAPPED = frozenset({Family.OBFUSCATED, Family.ENCODED, Family.WRAPPED})
 
-Judge = Callable[[bytes], Sequence[Span]]
+Extractor = Callable[[bytes], Sequence[Span]]
 
 
 def find_spans(data: bytes, families: Iterable[int]) -> list[Span]:
@@ -32,24 +31,24 @@ def find_spans(data: bytes, families: Iterable[int]) -> list[Span]:
 
     Args:
         data: Any bytes.
-        families: The families that `engine.hinted` returned.
+        families: The families that `engine.hinted_families` returned.
     """
-    return _apart([span for family in families for span in _FINDERS[family](data)])
+    return _merge_overlapping([span for family in families for span in _FINDERS[family](data)])
 
 
 def find_matches(data: bytes) -> list[Span]:
     """Return all matches of the families in *data*, secret or not, which must not be cut apart."""
-    plain = (family for family in engine.hinted(data) if family not in _WRAPPED)
+    plain = (family for family in engine.hinted_families(data) if family not in _WRAPPED)
     return [span for family in plain for span in engine.finder(family)(data)]
 
 
 def find_plain(data: bytes) -> list[Span]:
     """Return the spans of secrets in *data* that are neither veiled nor encoded nor wrapped."""
-    families = [family for family in engine.hinted(data) if family not in _WRAPPED]
+    families = [family for family in engine.hinted_families(data) if family not in _WRAPPED]
     return find_spans(data, families) if families else []
 
 
-def _apart(spans: list[Span]) -> list[Span]:
+def _merge_overlapping(spans: list[Span]) -> list[Span]:
     if not spans[1:]:  # A single span cannot overlap.
         return spans
     spans.sort()
@@ -63,37 +62,37 @@ def _apart(spans: list[Span]) -> list[Span]:
     return apart
 
 
-def _matched(family: int, judge: Judge) -> Callable[[bytes], Iterator[Span]]:
-    """Return a function that finds the spans for which *judge* decides in the matches of *family*."""
+def _span_finder(family: int, extractor: Extractor) -> Callable[[bytes], Iterator[Span]]:
+    """Return a function that finds the spans that *extractor* returns for the matches of *family*."""
 
     def find(data: bytes) -> Iterator[Span]:
-        remembered = _Remembered(judge)
+        extract_cached = _CachedExtractor(extractor)
         for start, end in engine.finder(family)(data):
             if family == Family.TOKEN and _DIGEST.search(data, max(0, start - _LONGEST_KEY), start):
                 continue
-            for begin, stop in remembered(data[start:end]):
+            for begin, stop in extract_cached(data[start:end]):
                 yield start + begin, start + stop
 
     return find
 
 
-def _placed(data: bytes) -> Iterator[Span]:
+def _keyed_spans(data: bytes) -> Iterator[Span]:
     """Find the values beside a key. Each match is checked with the byte before and after it, which may end a line."""
-    remembered = _Remembered(judged.placed)
+    extract_cached = _CachedExtractor(extract.keyed_spans)
     for start, end in engine.finder(Family.PLACED)(data):
         front = data[start - 1 : start] if start else b"\n"
-        for begin, stop in remembered(front + data[start : end + 1]):
+        for begin, stop in extract_cached(front + data[start : end + 1]):
             yield start + begin - 1, start + stop - 1
 
 
 def _tokens(data: bytes) -> Iterator[Span]:
-    yield from _matched(Family.TOKEN, judged.token)(data)
-    for start, end in engine.cut_tokens()(data):
-        if end - start <= _REMEMBERED:
-            yield from _cut(data, start, end)
+    yield from _span_finder(Family.TOKEN, extract.token_spans)(data)
+    for start, end in engine.cut_token_finder()(data):
+        if end - start <= _LONGEST_CACHED:
+            yield from _cut_token(data, start, end)
 
 
-def _cut(data: bytes, start: int, end: int) -> Iterator[Span]:
+def _cut_token(data: bytes, start: int, end: int) -> Iterator[Span]:
     """Find a token that begins at the end of one line and continues on the next, if it is not complete without that."""
     parts = data[start:end].split()
     if len(parts) != 2:  # noqa: PLR2004 - the end of a line and the beginning of the next
@@ -101,45 +100,45 @@ def _cut(data: bytes, start: int, end: int) -> Iterator[Span]:
     head, tail = parts
     joined = head + tail
     width = start + len(head) - (data.rfind(b"\n", max(0, start - _LONGEST_KEY), start) + 1)
-    is_whole = any(stop == len(head) for _, stop in engine.whole_tokens()(head))
+    is_whole = any(stop == len(head) for _, stop in engine.whole_token_finder()(head))
     if is_whole and not (width >= _WRAPPED_AT and is_strong(tail)):
         return
-    for begin, stop in engine.whole_tokens()(joined):
-        if begin < len(head) and stop == len(joined) and judged.token(joined[begin:stop]):
+    for begin, stop in engine.whole_token_finder()(joined):
+        if begin < len(head) and stop == len(joined) and extract.token_spans(joined[begin:stop]):
             yield start + begin, end
 
 
-class _Remembered:
-    """A judge that caches its verdicts for one text, in which the same matches often occur again."""
+class _CachedExtractor:
+    """An extractor that caches its results for one text, in which the same matches often occur again."""
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+    def __init__(self, extractor: Extractor) -> None:
+        self._extract = extractor
         self._known: dict[bytes, Sequence[Span]] = {}
 
     def __call__(self, text: bytes) -> Sequence[Span]:
         spans = self._known.get(text)
         if spans is None:
-            spans = self._judge(text)
-            if len(text) <= _REMEMBERED and len(self._known) < _MOST_REMEMBERED:
+            spans = self._extract(text)
+            if len(text) <= _LONGEST_CACHED and len(self._known) < _MOST_CACHED:
                 self._known[text] = spans
         return spans
 
 
-def _veiled(data: bytes) -> Iterator[Span]:
-    if find_plain(bare_of(data)):
-        bare, back = unveiled(data)
-        yield from back(find_plain(bare))
+def _obfuscated(data: bytes) -> Iterator[Span]:
+    if find_plain(strip_obfuscation(data)):
+        bare, map_back = deobfuscate(data)
+        yield from map_back(find_plain(bare))
 
 
 def _encoded(data: bytes) -> Iterator[Span]:
-    remembered = _Remembered(_of_run)
+    extract_cached = _CachedExtractor(_spans_in_base64)
     for run in _BASE64_RUN.finditer(data):
-        if remembered(run[0]):
+        if extract_cached(run[0]):
             yield run.span()
 
 
-def _of_run(run: bytes) -> Sequence[Span]:
-    return find_plain(_decoded(run)) if Family.ENCODED in engine.hinted(run) else ()
+def _spans_in_base64(run: bytes) -> Sequence[Span]:
+    return find_plain(_decoded(run)) if Family.ENCODED in engine.hinted_families(run) else ()
 
 
 def _decoded(run: bytes) -> bytes:
@@ -149,32 +148,34 @@ def _decoded(run: bytes) -> bytes:
 
 
 def _blocks(data: bytes) -> Iterator[Span]:
-    yield from judged.blocks(data)
+    yield from extract.block_spans(data)
     yield from key_lines(data)
 
 
 def _wrapped(data: bytes) -> Iterator[Span]:
     yield from key_lines(data)
-    for chain in wrapped.chains(data):
-        text = wrapped.joined(data, chain)
-        families = engine.hinted(text)
-        if (Family.ENCODED in families and _is_telling(text)) or _is_key(data, chain[0][0], text, families):
+    for chain in wrapped.find_chains(data):
+        text = wrapped.join_chain(data, chain)
+        families = engine.hinted_families(text)
+        if (Family.ENCODED in families and _encodes_secret(text)) or _is_key_or_its_value(
+            data, chain[0][0], text, families
+        ):
             yield chain[0][0], chain[-1][1] + data[chain[-1][1] : chain[-1][1] + 2].count(b"=")
         elif Family.KNOWN in families:
-            yield from (wrapped.place(chain, span) for span in _known(text))
+            yield from (wrapped.map_span(chain, span) for span in _known(text))
 
 
-def _is_telling(text: bytes) -> bool:
+def _encodes_secret(text: bytes) -> bool:
     """Whether base64 encodes a secret. Other text may precede it on its first line, so each alignment is tried."""
     return any(find_plain(_decoded(text[before:])) for before in range(4))
 
 
-def _is_key(data: bytes, begin: int, text: bytes, families: Sequence[int]) -> bool:
+def _is_key_or_its_value(data: bytes, begin: int, text: bytes, families: Sequence[int]) -> bool:
     """Whether base64 is a private key, or the value of a telling key before it."""
-    if Family.TOKEN in families and engine.bare_key().match(text):
+    if Family.TOKEN in families and engine.bare_key_expression().match(text):
         return True
     before = data[max(0, begin - _LONGEST_KEY) : begin]
-    return engine.key_before().search(before) is not None and is_strong(text)
+    return engine.key_before_expression().search(before) is not None and is_strong(text)
 
 
 def _known(data: bytes) -> Iterator[Span]:
@@ -183,18 +184,18 @@ def _known(data: bytes) -> Iterator[Span]:
 
 _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
     Family.TOKEN: _tokens,
-    Family.FLOATING: _matched(Family.FLOATING, judged.token),
-    Family.PLACED: _placed,
-    Family.LISTED: _matched(Family.LISTED, judged.listed),
-    Family.URL: _matched(Family.URL, judged.url),
-    Family.COOKIE: _matched(Family.COOKIE, judged.cookies),
+    Family.FLOATING: _span_finder(Family.FLOATING, extract.token_spans),
+    Family.PLACED: _keyed_spans,
+    Family.LISTED: _span_finder(Family.LISTED, extract.listed_spans),
+    Family.URL: _span_finder(Family.URL, extract.url_spans),
+    Family.COOKIE: _span_finder(Family.COOKIE, extract.cookie_spans),
     Family.BLOCK: _blocks,
-    Family.VEILED: _veiled,
+    Family.OBFUSCATED: _obfuscated,
     Family.ENCODED: _encoded,
     Family.KNOWN: _known,
     Family.WRAPPED: _wrapped,
-    Family.OPENED: lines.opened,
-    Family.TABLE: lines.tabled,
-    Family.COLUMNS: columns,
-    Family.WEB_KEY: _matched(Family.WEB_KEY, judged.web_key),
+    Family.OPENED: lines.values_below_keys,
+    Family.TABLE: lines.table_secrets,
+    Family.COLUMNS: column_secrets,
+    Family.WEB_KEY: _span_finder(Family.WEB_KEY, extract.web_key_spans),
 }

@@ -12,7 +12,7 @@ from functools import cache
 from toolcharter.guards.secrets import engine, key_lines, lines, wrapped
 from toolcharter.guards.secrets.columns import open_head
 from toolcharter.guards.secrets.extract import FAR, Blocks
-from toolcharter.guards.secrets.obfuscation import bare_of
+from toolcharter.guards.secrets.obfuscation import strip_obfuscation
 from toolcharter.guards.secrets.patterns import Family
 from toolcharter.guards.secrets.places import KEY_NAME, OPENVPN_LOGIN
 from toolcharter.guards.secrets.spans import find_matches
@@ -30,19 +30,19 @@ _WAITS = (
     r"|\b(?:type|description|sensitive|nullable|ephemeral)[ \t]*=[^\r\n]*"
     r"|\blogin[ \t]+\S+|,[ \t]*|^[ \t]*\"[^\"\r\n]*\")[ \t]*(?:\x1b\[[0-9;]{0,12}m)?\r?\n\z"
 )
-_ABOVE = re.compile(OPENVPN_LOGIN.encode() + rb"\Z")
+_OPENVPN_LOGIN_END = re.compile(OPENVPN_LOGIN.encode() + rb"\Z")
 _WORD_END = re.compile(rb"\s")
 _BLOCK_END = re.compile(rb"-----END[ A-Z0-9_]{0,60}-----\n?")
 _BLOCK_END_LENGTH = 80
 
 
 @cache
-def _waits() -> Callable[[bytes], bool]:
+def _waiting_line_tester() -> Callable[[bytes], bool]:
     return engine.tester(rf"(?:{_WAITS})|(?:{engine.cut_token_pattern()})\z")
 
 
-def _table_of(text: bytes) -> bytes:
-    bare = bare_of(text)
+def _open_table_of(text: bytes) -> bytes:
+    bare = strip_obfuscation(text)
     return lines.open_table(text) or lines.open_table(bare) or open_head(text) or open_head(bare)
 
 
@@ -62,83 +62,85 @@ class Stream:
         """The end of the held lines that are known to wait, so that they are not examined again with each piece."""
         self._table = b""
         """The head and the last row of the table in which the released text ends; empty if it ends in no table."""
-        self._upwards = lines.Upwards()
-        self._until: re.Pattern[bytes] | None = None
+        self._open_values = lines.OpenValueSearch()
+        self._masked_until: re.Pattern[bytes] | None = None
         """Matches the end of a part that is masked without being examined; None outside such a part."""
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece, and return, scrubbed, the text that later pieces can no longer change."""
         self._held += data
-        return b"".join(self._ready(may_end=b"\n" in data))
+        return b"".join(self._release_ready(may_end=b"\n" in data))
 
     def finish(self) -> bytes:
         """End the text, and return the rest of it, scrubbed."""
-        rest = b"" if self._until else self._scrubbed(self._held)
-        self._held, self._table, self._known, self._until = b"", b"", 0, None
+        rest = b"" if self._masked_until else self._scrubbed(self._held)
+        self._held, self._table, self._known, self._masked_until = b"", b"", 0, None
         return rest
 
-    def _ready(self, *, may_end: bool) -> Iterator[bytes]:
-        if self._until and not self._skipped(self._until):
+    def _release_ready(self, *, may_end: bool) -> Iterator[bytes]:
+        if self._masked_until and not self._skip_masked(self._masked_until):
             return
         if may_end:
-            yield self._let_go(self._closed())
-        while len(self._held) > self._max and self._until is None:
+            yield self._release(self._end_of_closed_lines())
+        while len(self._held) > self._max and self._masked_until is None:
             self._known = 0
-            cut = self._between_words()
-            yield self._let_go(cut) if cut else self._mask()
+            cut = self._last_gap_between_words()
+            yield self._release(cut) if cut else self._mask_unfinished()
 
-    def _let_go(self, cut: int) -> bytes:
+    def _release(self, cut: int) -> bytes:
         if not cut:
             return b""
         done, self._held = self._held[:cut], self._held[cut:]
-        self._upwards.forget()
+        self._open_values.reset()
         return self._scrubbed(done)
 
     def _scrubbed(self, done: bytes) -> bytes:
         """Scrub *done* as a continuation of the released text, since a table's head says what its columns contain."""
         text = self._table + done
-        families = engine.hinted(text)
+        families = engine.hinted_families(text)
         if not families:
             return done
         before = scrub_bytes(self._table)[0]
         masked = scrub_bytes(text)[0]
         if not masked.startswith(before):
             masked, before = scrub_bytes(done)[0], b""
-        self._table = _table_of(text) if {Family.TABLE, Family.COLUMNS}.intersection(families) else b""
+        self._table = _open_table_of(text) if {Family.TABLE, Family.COLUMNS}.intersection(families) else b""
         return masked[len(before) :]
 
-    def _closed(self) -> int:
+    def _end_of_closed_lines(self) -> int:
         """The end of the last line that does not wait for later text."""
         end = last = self._held.rfind(b"\n") + 1
         blocks = Blocks(self._held)
-        while end > self._known and (begin := self._waiting(end, blocks)) is not None:
+        while end > self._known and (begin := self._start_of_waiting(end, blocks)) is not None:
             end = begin
         cut = end if end > self._known else 0
         self._known = last - cut
         return cut
 
-    def _waiting(self, end: int, blocks: Blocks) -> int | None:
+    def _start_of_waiting(self, end: int, blocks: Blocks) -> int | None:
         """The beginning of the line or block that ends at *end* and waits for later text; None if it does not wait."""
         begin = self._held.rfind(b"\n", 0, end - 1) + 1
-        if wrapped.goes_on(self._held, end):  # The first check is the cheapest, and there may be many such lines.
+        if wrapped.may_continue(self._held, end):  # The first check is the cheapest, and there may be many such lines.
             return begin
-        if key_lines.belongs(self._held, end):
+        if key_lines.needs_more_lines(self._held, end):
             return begin
-        block = blocks.open_at(end)
+        block = blocks.open_block_at(end)
         if block is not None:
             return self._held.rfind(b"\n", 0, block) + 1
-        joined = wrapped.start_of(self._held, end)
+        joined = wrapped.start_of_joined(self._held, end)
         last = self._held[max(joined, end - _LAST_OF_LINE) : end]
         # With and without veils: colours may come between a key and the end of its line.
-        if any(map(_waits(), dict.fromkeys((last, bare_of(last))))) or self._upwards.goes_on(self._held, end):
+        if any(
+            map(_waiting_line_tester(), dict.fromkeys((last, strip_obfuscation(last))))
+        ) or self._open_values.may_continue(self._held, end):
             return begin
         # The name in OpenVPN's login: the password is on the line below it.
         above = [self._held[max(0, place - _LAST_OF_LINE) : place] for place in {begin, joined}]
-        return begin if any(map(_ABOVE.search, (*above, *map(bare_of, above)))) else None
+        return begin if any(map(_OPENVPN_LOGIN_END.search, (*above, *map(strip_obfuscation, above)))) else None
 
-    def _between_words(self) -> int:
+    def _last_gap_between_words(self) -> int:
         """The last position between two words, `far` bytes before the end or more, that no match spans; 0 if none."""
-        if Blocks(self._held).open_at(len(self._held)) is not None:
+        if Blocks(self._held).open_block_at(len(self._held)) is not None:
             return 0
         limit = len(self._held) - self._far
         for start, end in sorted(find_matches(self._held), reverse=True):
@@ -147,22 +149,22 @@ class Stream:
         ends = [match.end() for match in _WORD_END.finditer(self._held, max(0, limit - self._far), limit)]
         return ends[-1] if ends else 0
 
-    def _mask(self) -> bytes:
+    def _mask_unfinished(self) -> bytes:
         """Give up on the held text: mask the word or block from its beginning to its end."""
-        block = Blocks(self._held).open_at(len(self._held))
+        block = Blocks(self._held).open_block_at(len(self._held))
         begin = block if block is not None else 0
-        self._until = _WORD_END if block is None else _BLOCK_END
+        self._masked_until = _WORD_END if block is None else _BLOCK_END
         before = scrub_bytes(self._held[:begin])[0]
         self._held = self._held[-_BLOCK_END_LENGTH:]
-        self._skipped(self._until)
+        self._skip_masked(self._masked_until)
         return before + MASK.encode()
 
-    def _skipped(self, until: "re.Pattern[bytes]") -> bool:
+    def _skip_masked(self, until: "re.Pattern[bytes]") -> bool:
         """Drop the masked part of the held text, and return whether its end was reached."""
         end = until.search(self._held)
         if end is None:
             self._held = self._held[-_BLOCK_END_LENGTH:]
             return False
         self._held = self._held[end.start() if until is _WORD_END else end.end() :]
-        self._until = None
+        self._masked_until = None
         return True

@@ -36,7 +36,7 @@ def scrub_text(text: str) -> tuple[str, int]:
     masked, count = scrub_bytes(data)
     if not count:
         return text, 0
-    return _documents().kept_valid(text, masked.decode("utf-8", "surrogatepass")), count
+    return _documents().keep_valid(text, masked.decode("utf-8", "surrogatepass")), count
 
 
 def scrub_bytes(data: bytes) -> tuple[bytes, int]:
@@ -48,7 +48,7 @@ def scrub_bytes(data: bytes) -> tuple[bytes, int]:
     if not spans:
         return data, 0
     masked = _masked(data, spans)
-    if not any(_touches(data, *span) for span in spans):
+    if not any(_touches_word(data, *span) for span in spans):
         return masked, len(spans)
     masked, more = scrub_bytes(masked)
     return masked, len(spans) + more
@@ -66,7 +66,7 @@ def _spans() -> Any:
     return import_module("toolcharter.guards.secrets.spans")
 
 
-def _touches(data: bytes, start: int, end: int) -> bool:
+def _touches_word(data: bytes, start: int, end: int) -> bool:
     """Whether a word touches the span. The mask gives that word a boundary, so it may match afterwards."""
     return (start > 0 and data[start - 1] in _IN_WORDS) or (end < len(data) and data[end] in _IN_WORDS)
 
@@ -110,10 +110,10 @@ def scrub_line(line: bytes) -> bytes:
         masked, count = scrub_text(record["text"])
         return orjson.dumps({"id": record.get("id"), "text": masked, "redactions": count})
     except (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, AttributeError):
-        return orjson.dumps({"id": _id(record), "text": None, "redactions": 0, "reason": "invalid_arguments"})
+        return orjson.dumps({"id": _safe_id(record), "text": None, "redactions": 0, "reason": "invalid_arguments"})
 
 
-def _id(record: Any) -> str | int | None:
+def _safe_id(record: Any) -> str | int | None:
     """The `id` of a malformed line, by which the caller finds the answer; None if it may contain a secret."""
     given = record.get("id") if isinstance(record, dict) else None
     if isinstance(given, str):

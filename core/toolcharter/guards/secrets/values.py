@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from toolcharter.guards.secrets.engine import hinted, hints
+from toolcharter.guards.secrets.engine import hinted_families, hints
 from toolcharter.guards.secrets.known import is_telling
 from toolcharter.guards.secrets.places import OPAQUE
 from toolcharter.guards.secrets.text import MASK, scrub_bytes, scrub_text
@@ -94,11 +94,11 @@ def _scrub_mapping(value: Mapping[str, Any], above: str, depth: int) -> tuple[An
     is_key = "kty" in value
     for key, item in value.items():
         name, in_key = scrub_text(key)
-        is_opaque = isinstance(item, str) and _OPAQUE.search(key) is not None and _shapes().is_strong(_bytes(item))
+        is_opaque = isinstance(item, str) and _OPAQUE.search(key) is not None and _heuristics().is_strong(_bytes(item))
         secret = key if is_opaque or _is_telling(key) or (is_key and key in _PRIVATE) else ""
         if not secret and key.lower() in _VALUES and (named or above):
             secret = "value" if named else above
-        if above and not secret and isinstance(item, str) and _shapes().is_strong(_bytes(item)):
+        if above and not secret and isinstance(item, str) and _heuristics().is_strong(_bytes(item)):
             secret = above
         is_list = not secret and isinstance(item, list | tuple) and _is_telling(key.removesuffix("s"))
         masked[name], in_item = _scrub_list(item, depth + 1) if is_list else _scrub(item, secret, depth + 1)
@@ -111,7 +111,7 @@ def _scrub_list(items: Sequence[Any], depth: int) -> tuple[Any, int]:
     if depth == _MAX_DEPTH:
         return MASK, 1
     found = [
-        (MASK, 1) if isinstance(item, str) and _shapes().is_strong(_bytes(item)) else _scrub(item, "", depth + 1)
+        (MASK, 1) if isinstance(item, str) and _heuristics().is_strong(_bytes(item)) else _scrub(item, "", depth + 1)
         for item in items
     ]
     count = sum(number for _, number in found)
@@ -128,7 +128,7 @@ def _scrub_words(items: Sequence[Any]) -> tuple[Any, int]:
     line = separator.join(words)
     if not hints.match(line):
         return items, 0
-    spans: list[tuple[int, int]] = _spans().find_spans(line, hinted(line))
+    spans: list[tuple[int, int]] = _spans().find_spans(line, hinted_families(line))
     masked: list[str] = []
     count = begin = 0
     for item, word in zip(items, words, strict=True):
@@ -153,8 +153,8 @@ def _mask(text: str, key: str) -> tuple[str, int]:
     scheme = _SCHEME.match(text)
     begin = scheme.end() if scheme else 0
     value = _bytes(text[begin:])
-    shapes = _shapes()
-    if shapes.is_fill_in(value) or shapes.is_release(value):
+    shapes = _heuristics()
+    if shapes.is_placeholder(value) or shapes.is_version_or_hash(value):
         return text, 0
     if shapes.is_identifier(_bytes(key), value) or shapes.is_public_key(value) or _is_connection(key, text):
         return scrub_text(text)
@@ -173,7 +173,7 @@ def _bytes(text: str) -> bytes:
 
 
 @cache
-def _shapes() -> Any:
+def _heuristics() -> Any:
     return import_module("toolcharter.guards.secrets.heuristics")  # On the first hit: it costs milliseconds.
 
 

@@ -32,18 +32,18 @@ _ASSIGNED = re.compile(rb"(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*|[a-z][a-z0-9]*(?:_[a-
 """A name that the next line assigns: its `=` is no padding."""
 _NAMES = re.compile(rb"\\{0,2}[\"'][ \t]*(?:=[^=]|:)")
 """Behind a string that names what follows, as each member of a plan or a diff does."""
-_JOINED = re.compile(rb"[\w+/=.-](?:\\|(?:\\{0,2}[\"']|`)[ \t]*%s[ \t]*\\?)\r?\n\Z" % PLUS.encode())
+_CONTINUED = re.compile(rb"[\w+/=.-](?:\\|(?:\\{0,2}[\"']|`)[ \t]*%s[ \t]*\\?)\r?\n\Z" % PLUS.encode())
 _LONGEST = 4096
 """In bytes: how much of joined lines is read as one line at most."""
 _LOOKED_AT = 300
 """In bytes: how much of a line's end, or of the next line's beginning, decides whether they are joined."""
 
 
-def chains(data: bytes) -> Iterator[list[Span]]:
+def find_chains(data: bytes) -> Iterator[list[Span]]:
     """Find wrapped base64, and yield each as the spans of its parts, at least two."""
     for found in _CHAIN.finditer(data):
         parts = [part.span(1) for part in _PIECE.finditer(data, *found.span())]
-        for chain in map(partial(_lines_of, data), _split(data, parts)):
+        for chain in map(partial(_without_last_word, data), _split(data, parts)):
             if len(chain) > 1:
                 yield chain
 
@@ -60,7 +60,7 @@ def _split(data: bytes, parts: list[Span]) -> Iterator[list[Span]]:
     yield chain
 
 
-def _lines_of(data: bytes, chain: list[Span]) -> list[Span]:
+def _without_last_word(data: bytes, chain: list[Span]) -> list[Span]:
     """*chain* without a last line that is an ordinary word or assigns a name, and without the `+` or `-` before each line of a diff."""
     start, stop = chain[-1]
     is_word = data[stop : stop + 1] != b"=" and _WORD.fullmatch(data, start, stop)
@@ -76,12 +76,12 @@ def _stands_behind_text(data: bytes, start: int) -> bool:
     return bool(line.strip(_BEFORE))
 
 
-def joined(data: bytes, chain: list[Span]) -> bytes:
+def join_chain(data: bytes, chain: list[Span]) -> bytes:
     """Join the parts of *chain*."""
     return b"".join([data[start:stop] for start, stop in chain])
 
 
-def place(chain: list[Span], span: Span) -> Span:
+def map_span(chain: list[Span], span: Span) -> Span:
     """Map a span of the joined text back to the original."""
     offset = 0
     begin = end = -1
@@ -95,22 +95,22 @@ def place(chain: list[Span], span: Span) -> Span:
     return begin, end
 
 
-def is_joined(data: bytes, end: int) -> bool:
+def continues_on_next_line(data: bytes, end: int) -> bool:
     """Whether the line of *data* that ends at *end* shows that a word continues on the next line."""
-    return _JOINED.search(data, max(0, end - _LOOKED_AT), end) is not None
+    return _CONTINUED.search(data, max(0, end - _LOOKED_AT), end) is not None
 
 
-def start_of(data: bytes, end: int) -> int:
+def start_of_joined(data: bytes, end: int) -> int:
     """The beginning of the line that ends at *end*, or of the first of the lines that are joined with it."""
     begin = data.rfind(b"\n", 0, end - 1) + 1
-    while begin and end - begin < _LONGEST and is_joined(data, begin):
+    while begin and end - begin < _LONGEST and continues_on_next_line(data, begin):
         begin = data.rfind(b"\n", 0, begin - 1) + 1
     return begin
 
 
-def goes_on(data: bytes, end: int) -> bool:
+def may_continue(data: bytes, end: int) -> bool:
     """Whether the line of *data* that ends at *end* may continue on the next line."""
-    if is_joined(data, end):
+    if continues_on_next_line(data, end):
         return True
     begin = data.rfind(b"\n", 0, end - 1) + 1
     body = data[begin:end].rstrip(_CLOSING)

@@ -12,7 +12,7 @@ from tests.rows import each_row
 
 from toolcharter import Toolbox, ToolPolicy, ToolSpec
 from toolcharter.guards.secrets import MASK, scrub_bytes, scrub_json, scrub_text, scrub_value
-from toolcharter.guards.secrets.documents import kept_valid
+from toolcharter.guards.secrets.documents import keep_valid
 
 HEX = hashlib.sha256(b"documents").hexdigest()
 MIXED = "".join(letter.upper() if index % 3 else letter for index, letter in enumerate(HEX))
@@ -63,7 +63,7 @@ def test_json_that_a_mask_would_break_is_written_anew() -> None:
     """Where a secret seems to go on over the end of a text, the document is masked text by text."""
     text = json.dumps({"note": "x", "password": "hunter" + "22"}, indent=2)
 
-    kept = kept_valid(text, text.replace('"x"', MASK))
+    kept = keep_valid(text, text.replace('"x"', MASK))
 
     assert json.loads(kept) == {"note": "x", "password": MASK}
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from toolcharter.guards.secrets import MASK, engine, known, remember, scrub_bytes, scrub_line, scrub_text
-from toolcharter.guards.secrets.heuristics import is_fill_in, is_place, is_unusual
+from toolcharter.guards.secrets.heuristics import is_path_or_address, is_placeholder, is_safe_to_mask
 
 HEX = hashlib.sha256(b"known").hexdigest()
 VALUE = "horse/" + HEX[:10] + "+staple"
@@ -57,7 +57,7 @@ def test_known_value_is_masked_in_base64(before: str, encode) -> None:
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r\n"), min_size=10, max_size=30))
 def test_any_long_value_is_masked(value: str) -> None:
     """Whatever it is made of, as long as it is no place to fill in."""
-    assume(not is_fill_in(value.encode()) and len(value.splitlines()) == 1)
+    assume(not is_placeholder(value.encode()) and len(value.splitlines()) == 1)
     remember([value])
 
     assert value not in scrub_text(f"a {value} b")[0]
@@ -161,7 +161,7 @@ def test_what_is_taken_for_a_path_at_first_glance_is_no_secret_by_the_rules(text
     """The short cut leaves nothing unmasked that the rules would mask."""
     value = f"/{text}".encode()
 
-    assert is_place(value) or not is_unusual(value) or not known._is_path(value)
+    assert is_path_or_address(value) or not is_safe_to_mask(value) or not known._is_path(value)
 
 
 def test_value_that_becomes_known_costs_no_compilation_of_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,14 +184,14 @@ def test_value_that_becomes_known_costs_no_compilation_of_all_others(monkeypatch
 
 def test_value_that_becomes_known_during_a_compilation_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever compiles has not seen it, and does not leave behind what misses it."""
-    late, compiled = "late-" + HEX[10:22], engine._families
+    late, compiled = "late-" + HEX[10:22], engine._families_match
 
     def meanwhile(forms: tuple[bytes, ...]) -> engine.Match:
         found = compiled(forms)
         remember([late])
         return found
 
-    monkeypatch.setattr(engine, "_families", meanwhile)
+    monkeypatch.setattr(engine, "_families_match", meanwhile)
     remember([VALUE])
     scrub_text("the first to compile")
 

@@ -330,7 +330,7 @@ def test_value_that_comes_again_is_judged_once(monkeypatch: pytest.MonkeyPatch) 
         judged.append(value)
         return False
 
-    monkeypatch.setattr(lines, "_is_single", judge)
+    monkeypatch.setattr(lines, "_is_lone_secret", judge)
 
     assert scrub_text("secret: |\n  word\nsecret: |\n  other\n" * 100)[1] == 0
     assert judged == [b"word", b"other"]

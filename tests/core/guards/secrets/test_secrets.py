@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.secrets import MASK, hints, scrub_bytes, scrub_text
-from toolcharter.guards.secrets import extract as judged
+from toolcharter.guards.secrets import MASK, extract, hints, scrub_bytes, scrub_text
 from toolcharter.guards.secrets.engine import finder
 from toolcharter.guards.secrets.patterns import Family
 
@@ -449,13 +448,13 @@ HOSTILE = {
 def test_hostile_text_is_judged_a_bounded_number_of_times(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However candidates are piled up, what is looked at adds up to at most four times the text."""
     looked_at = []
-    value_of = judged._value
+    value_of = extract._value_span
 
     def count(text: bytes, start: int):
         looked_at.append(len(text) - start)
         return value_of(text, start)
 
-    monkeypatch.setattr(judged, "_value", count)
+    monkeypatch.setattr(extract, "_value_span", count)
     text = unit * 2000
 
     scrub_text(text)

@@ -142,13 +142,13 @@ def test_a_token_never_survives_a_stream_that_may_hold_little(data: bytes, cuts:
 def test_lines_that_wait_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long list in many pieces costs linear time."""
     stream, asked = Stream(), list[int]()
-    waiting = stream._waiting
+    waiting = stream._start_of_waiting
 
     def counted(end: int, blocks: Blocks) -> int | None:
         asked.append(end)
         return waiting(end, blocks)
 
-    monkeypatch.setattr(stream, "_waiting", counted)
+    monkeypatch.setattr(stream, "_start_of_waiting", counted)
 
     let_go = [stream.feed(b"- item\n") for _ in range(500)] + [stream.feed(b"done\n")]
 

@@ -13,7 +13,7 @@ import pytest
 from tests.rows import each_row, failing
 
 from toolcharter.guards.secrets import MASK, scrub_text
-from toolcharter.guards.secrets.engine import hinted
+from toolcharter.guards.secrets.engine import hinted_families
 from toolcharter.guards.secrets.patterns import Family, encoded_hint, literal_heads
 from toolcharter.guards.secrets.tables import Token, tokens
 
@@ -93,7 +93,7 @@ def test_kind_is_hinted_at(kind: Token) -> None:
     random = Random(kind.name)
     family = Family.FLOATING if kind.hint else Family.TOKEN
 
-    assert all(family in hinted(f" {example(kind.pattern, random)} ".encode()) for _ in range(20))
+    assert all(family in hinted_families(f" {example(kind.pattern, random)} ".encode()) for _ in range(20))
 
 
 @pytest.mark.slow
