@@ -31,7 +31,7 @@ MOST_OPEN = 100_000
 """The most calls that may be open at once. Above it, the oldest open call counts as one whose end is missing."""
 
 
-class Begun(NamedTuple):
+class OpenCall(NamedTuple):
     """A call that has not ended: its last event, and the place of that event."""
 
     event: str
@@ -43,7 +43,7 @@ class EventCheck:
 
     def __init__(self) -> None:
         self._validators = {event: jsonschema_rs.validator_for(schema.schema_of(event)) for event in contract.EVENTS}
-        self._open: dict[str, Begun] = {}
+        self._open: dict[str, OpenCall] = {}
         self.lines = 0
 
     def faults(self, line: EventLine) -> Iterator[str]:
@@ -54,11 +54,11 @@ class EventCheck:
             yield f"{place}: {what}"
         if len(self._open) > MOST_OPEN:
             oldest = next(iter(self._open))
-            yield _unended(oldest, self._open.pop(oldest))
+            yield _missing_end(oldest, self._open.pop(oldest))
 
-    def unended(self) -> Iterator[str]:
+    def unfinished_calls(self) -> Iterator[str]:
         """Yield the calls whose last event is missing: their process was killed, or they still run."""
-        return (_unended(call_id, begun) for call_id, begun in self._open.items())
+        return (_missing_end(call_id, open_call) for call_id, open_call in self._open.items())
 
     def _faults(self, raw: bytes, place: str) -> Iterator[str]:
         # A process that takes a slow writer's line for a torn one adds a line end. The empty line loses nothing.
@@ -73,15 +73,15 @@ class EventCheck:
         if not isinstance(name, str) or name not in self._validators:
             yield f"not an event of toolcharter: {name!r}"
             return
-        faults = [_worded(error) for error in self._validators[name].iter_errors(event)]
+        faults = [_format_schema_error(error) for error in self._validators[name].iter_errors(event)]
         yield from faults
         if not faults and name not in contract.FRAMES:
-            yield from self._out_of_order(name, event, place)
+            yield from self._order_faults(name, event, place)
 
-    def _out_of_order(self, name: str, event: dict[str, Any], place: str) -> Iterator[str]:
+    def _order_faults(self, name: str, event: dict[str, Any], place: str) -> Iterator[str]:
         call_id = event["call_id"]
-        begun = self._open.pop(call_id, None)
-        last = None if begun is None else begun.event
+        open_call = self._open.pop(call_id, None)
+        last = None if open_call is None else open_call.event
         if last is None and name != contract.BEFORE:
             yield f"call {call_id!r}: {name} without {contract.BEFORE}"
         elif last is not None and name not in NEXT[last]:
@@ -89,13 +89,13 @@ class EventCheck:
         elif name == contract.AFTER and (event["outcome"] == "denied") != (last == contract.POLICY_DENY):
             yield f"call {call_id!r}: outcome {event['outcome']!r} behind {last}"
         if name != contract.AFTER:
-            self._open[call_id] = Begun(name, place)
+            self._open[call_id] = OpenCall(name, place)
 
 
-def _unended(call_id: str, begun: Begun) -> str:
-    return f"{begun.place}: call {call_id!r}: {begun.event} is its last event, {contract.AFTER} is missing"
+def _missing_end(call_id: str, open_call: OpenCall) -> str:
+    return f"{open_call.place}: call {call_id!r}: {open_call.event} is its last event, {contract.AFTER} is missing"
 
 
-def _worded(error: Any) -> str:
+def _format_schema_error(error: Any) -> str:
     where = ".".join(map(str, error.instance_path))
     return f"{where}: {error.message}" if where else str(error.message)

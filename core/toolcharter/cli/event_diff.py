@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from toolcharter.api.call import Caller, Decision
-from toolcharter.cli.event_choice import EVERY, Chosen
-from toolcharter.cli.event_stats import require_words
+from toolcharter.cli.event_filters import ALL_EVENTS, EventFilter
+from toolcharter.cli.event_stats import require_texts
 from toolcharter.events import contract
 from toolcharter.events.files import EventLine
 from toolcharter.gate.toolbox import Toolbox
@@ -24,16 +24,16 @@ MOST_CHANGES = 1000
 """The most different changes that are listed. Later ones are only counted, all together."""
 MOST_TOOLBOXES = 1000
 """The most pairs of profile and digest in a file whose workspace is remembered."""
-REMEMBERED = 4096
+MAX_CACHED = 4096
 """The most decisions that are cached: agents repeat themselves."""
-REMEMBERED_BYTES = 1024
+MAX_CACHED_BYTES = 1024
 """Calls with longer arguments are not cached, which bounds the memory."""
 _LONGEST_FACT = 200
 """The length at which events cut a caller's facts without a notice, in characters."""
-_OTHERS = ("(others)", "")
+_OTHER_CALLS = ("(others)", "")
 _FACTS = ("agent", "provider", "group", "session", "user", "project")
-_READ = tuple(b'{"event":"%s"' % name.encode() for name in (contract.BEFORE, contract.TOOLBOX_OPEN))
-_SHAPE = re.compile(r"(?:str|list)\[\d+\]|null|int|float|bool")
+_READ_PREFIXES = tuple(b'{"event":"%s"' % name.encode() for name in (contract.BEFORE, contract.TOOLBOX_OPEN))
+_SHAPE_ONLY = re.compile(r"(?:str|list)\[\d+\]|null|int|float|bool")
 
 
 class Change(NamedTuple):
@@ -57,11 +57,13 @@ class EventDiff:
     Args:
         toolboxes: Returns the toolboxes of the old and the new profile for the workspace in which the calls were made;
             the workspace is None if no line names it.
-        chosen: Returns whether to decide a call, given its first event; by default all are decided.
+        matches: Returns whether to decide a call, given its first event; by default all are decided.
     """
 
-    def __init__(self, toolboxes: Callable[[str | None], tuple[Toolbox, Toolbox]], chosen: Chosen = EVERY) -> None:
-        self._chosen = chosen
+    def __init__(
+        self, toolboxes: Callable[[str | None], tuple[Toolbox, Toolbox]], matches: EventFilter = ALL_EVENTS
+    ) -> None:
+        self._matches = matches
         self.calls = 0
         self.unreadable = 0
         self._changes = Counter[Change]()
@@ -70,16 +72,16 @@ class EventDiff:
         self._left_out = 0
         self._toolboxes = toolboxes
         self._workspaces: dict[tuple[str | None, str | None], str | None] = {}
-        self._decide = lru_cache(maxsize=REMEMBERED)(self._decide_anew)
+        self._decide = lru_cache(maxsize=MAX_CACHED)(self._decide_uncached)
 
     def add(self, line: EventLine) -> None:
         """Decide the call whose first event is *line*, by both profiles. Other events are skipped."""
-        if line.raw.startswith(b'{"event":') and not line.raw.startswith(_READ):
+        if line.raw.startswith(b'{"event":') and not line.raw.startswith(_READ_PREFIXES):
             return
         try:
             event = orjson.loads(line.raw)
             if event["event"] == contract.BEFORE:
-                if self._chosen(event):
+                if self._matches(event):
                     self._add_call(event, line)
             elif event["event"] == contract.TOOLBOX_OPEN:
                 self._add_toolbox(event)
@@ -87,32 +89,32 @@ class EventDiff:
             self.unreadable += 1
 
     def _add_toolbox(self, event: Mapping[str, Any]) -> None:
-        made_of, workspace = (event["profile"], event["profile_digest"]), event["workspace"]
-        require_words(*made_of, workspace)
-        self._workspaces.pop(made_of, None)
+        profile_key, workspace = (event["profile"], event["profile_digest"]), event["workspace"]
+        require_texts(*profile_key, workspace)
+        self._workspaces.pop(profile_key, None)
         if len(self._workspaces) >= MOST_TOOLBOXES:
             self._workspaces.pop(next(iter(self._workspaces)))
-        self._workspaces[made_of] = workspace
+        self._workspaces[profile_key] = workspace
 
     def _add_call(self, event: Mapping[str, Any], line: EventLine) -> None:
         tool, action, depth = event["tool"], event["action"], event["depth"]
         facts = {fact: event[fact] for fact in _FACTS}
         facts |= {fact: event[fact] for fact in contract.RARE_BASE_FIELDS if fact in event}
-        require_words(tool, action, *facts.values())
+        require_texts(tool, action, *facts.values())
         if tool is None or not isinstance(depth, int):
             raise TypeError
-        why, raw = undecidable(event), orjson.dumps(event["args"])
+        why, raw = why_undecidable(event), orjson.dumps(event["args"])
         self.calls += 1
         if why is not None:
             key = (tool, why)
             self._undecidable[
-                key if key in self._undecidable or len(self._undecidable) < MOST_CHANGES else _OTHERS
+                key if key in self._undecidable or len(self._undecidable) < MOST_CHANGES else _OTHER_CALLS
             ] += 1
             return
-        made_of = event.get("profile"), event.get("profile_digest")
-        require_words(*made_of)
-        decide = self._decide if len(raw) <= REMEMBERED_BYTES else self._decide_anew
-        was, becomes = decide(self._workspaces.get(made_of), Caller(**facts, depth=depth), tool, raw)
+        profile_key = event.get("profile"), event.get("profile_digest")
+        require_texts(*profile_key)
+        decide = self._decide if len(raw) <= MAX_CACHED_BYTES else self._decide_uncached
+        was, becomes = decide(self._workspaces.get(profile_key), Caller(**facts, depth=depth), tool, raw)
         if (was.outcome, was.reason) == (becomes.outcome, becomes.reason):
             return
         change = Change(tool, action, *_facts(was), *_facts(becomes))
@@ -122,7 +124,9 @@ class EventDiff:
         else:
             self._left_out += 1
 
-    def _decide_anew(self, workspace: str | None, caller: Caller, tool: str, raw: bytes) -> tuple[Decision, Decision]:
+    def _decide_uncached(
+        self, workspace: str | None, caller: Caller, tool: str, raw: bytes
+    ) -> tuple[Decision, Decision]:
         old, new = self._toolboxes(workspace)
         return old.for_caller(caller).decide(tool, orjson.loads(raw)), new.for_caller(caller).decide(
             tool, orjson.loads(raw)
@@ -148,13 +152,13 @@ class EventDiff:
         }
 
 
-def undecidable(event: Mapping[str, Any]) -> str | None:
+def why_undecidable(event: Mapping[str, Any]) -> str | None:
     """Return why a recorded call cannot be decided again: `left_out`, `shape`, `masked` or `cut`; None if it can."""
     args = event["args"]
     if not isinstance(args, dict):
         return "left_out"
     texts, values = list(_texts(args)), list(_leaves(args))
-    if values and all(isinstance(value, str) and _SHAPE.fullmatch(value) for value in values):
+    if values and all(isinstance(value, str) and _SHAPE_ONLY.fullmatch(value) for value in values):
         return "shape"
     facts = [event[fact] for fact in _FACTS] + [event.get(fact) for fact in contract.RARE_BASE_FIELDS]
     named = (event["tool"], event["action"], *facts)

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ROTATED = "toolcharter.rotated"
 
 
-def names(function: F) -> F:
+def file_arguments(function: F) -> F:
     """Add `FILE...` and `--rotated`; the command gets the names of all files to read as `files`."""
     rotated = click.option(
         "--rotated",
@@ -28,7 +28,7 @@ def names(function: F) -> F:
         callback=_note_rotated,
         help="First read the rotated files of each FILE: FILE.2.gz, FILE.1, FILE-20261123.xz.",
     )
-    argument = click.argument("files", nargs=-1, required=True, metavar="FILE...", callback=_all_of)
+    argument = click.argument("files", nargs=-1, required=True, metavar="FILE...", callback=_add_rotated)
     return rotated(argument(function))
 
 
@@ -36,13 +36,13 @@ def _note_rotated(ctx: click.Context, _: click.Parameter, wanted: Any) -> None:
     ctx.meta[_ROTATED] = wanted
 
 
-def _all_of(ctx: click.Context, _: click.Parameter, named: Sequence[str]) -> list[str]:
+def _add_rotated(ctx: click.Context, _: click.Parameter, named: Sequence[str]) -> list[str]:
     if not ctx.meta.get(_ROTATED):
         return list(named)
     return [name for one in named for name in event_files.with_rotated(one)]
 
 
-def lines_of(files: Sequence[str]) -> "Iterator[EventLine]":
+def read_lines(files: Sequence[str]) -> "Iterator[EventLine]":
     """Yield the lines of all *files* in order, behind a progress bar on a terminal.
 
     Raises:

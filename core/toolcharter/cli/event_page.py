@@ -47,10 +47,12 @@ _HEADINGS = {
     "reasons": "Reasons",
 }
 """The tables, in the order of the page."""
-_KEY = '<p class="key"><span class="ok">ok</span><span class="error">error</span><span class="denied">denied</span></p>'
+_LEGEND = (
+    '<p class="key"><span class="ok">ok</span><span class="error">error</span><span class="denied">denied</span></p>'
+)
 
 
-def page_of(summary: Mapping[str, Any], files: Sequence[str], top: int) -> str:
+def render_page(summary: Mapping[str, Any], files: Sequence[str], top: int) -> str:
     """Return the page as HTML.
 
     Args:
@@ -58,32 +60,35 @@ def page_of(summary: Mapping[str, Any], files: Sequence[str], top: int) -> str:
         files: The files whose events were counted.
         top: The most rows that each table shows.
     """
-    when = f"{_text(summary['first'])} to {_text(summary['last'])}" if summary["calls"] else "no calls"
+    when = f"{_escape(summary['first'])} to {_escape(summary['last'])}" if summary["calls"] else "no calls"
     charts = "".join(
         f"<figure><figcaption>{escape(caption)}</figcaption>{chart}</figure>"
         for caption, chart in (
-            ("Calls over time", _columns(summary["over_time"], _span_label)),
-            ("Latency: calls by upper limit in milliseconds", _columns(summary["histogram"], _border_label)),
-            ("Calls by tool", _bars([(row["tool"], row) for row in summary["tools"]])),
-            ("Denials by reason", _bars([(row["reason"], {"denied": row["count"]}) for row in summary["reasons"]])),
-            ("Calls by profile", _bars([(row["profile"], row) for row in summary["profiles"]])),
-            ("Calls by caller", _bars([(_caller(row), row) for row in summary["callers"]])),
+            ("Calls over time", _draw_columns(summary["over_time"], _span_label)),
+            ("Latency: calls by upper limit in milliseconds", _draw_columns(summary["histogram"], _border_label)),
+            ("Calls by tool", _draw_bars([(row["tool"], row) for row in summary["tools"]])),
+            (
+                "Denials by reason",
+                _draw_bars([(row["reason"], {"denied": row["count"]}) for row in summary["reasons"]]),
+            ),
+            ("Calls by profile", _draw_bars([(row["profile"], row) for row in summary["profiles"]])),
+            ("Calls by caller", _draw_bars([(_caller_label(row), row) for row in summary["callers"]])),
         )
     )
     tables = "".join(
-        f"<h2>{heading}</h2>{_table(summary[name], top)}" for name, heading in _HEADINGS.items() if summary[name]
+        f"<h2>{heading}</h2>{_render_table(summary[name], top)}" for name, heading in _HEADINGS.items() if summary[name]
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         '<meta name="viewport" content="width=device-width"><title>Events of toolcharter</title>'
         f"<style>{_STYLE}</style></head><body><h1>Events of toolcharter</h1>"
-        f'<p class="soft">{when}; {_text(", ".join(files))}</p>{_numbers(summary)}{_KEY}'
+        f'<p class="soft">{when}; {_escape(", ".join(files))}</p>{_render_numbers(summary)}{_LEGEND}'
         f'<div class="charts">{charts}</div>{tables}</body></html>\n'
     )
 
 
-def _numbers(summary: Mapping[str, Any]) -> str:
+def _render_numbers(summary: Mapping[str, Any]) -> str:
     outcomes, calls = summary["outcomes"], summary["calls"]
     facts = {"calls": calls, **outcomes, "secrets masked": summary["redactions"]}
     if calls:
@@ -93,16 +98,16 @@ def _numbers(summary: Mapping[str, Any]) -> str:
         facts["lines that are not events"] = summary["unreadable_lines"]
     return (
         '<div class="numbers">'
-        + "".join(f"<div><b>{_text(v)}</b>{_text(k)}</div>" for k, v in facts.items())
+        + "".join(f"<div><b>{_escape(v)}</b>{_escape(k)}</div>" for k, v in facts.items())
         + "</div>"
     )
 
 
-def _columns(rows: Sequence[Mapping[str, Any]], label_of: Any) -> str:
+def _draw_columns(rows: Sequence[Mapping[str, Any]], label_of: Any) -> str:
     """Draw one column for each row, and *label_of* the first, the middle and the last row below them."""
     if not rows:
         return '<p class="empty">none</p>'
-    parts = [_parts(row) for row in rows]
+    parts = [_outcome_counts(row) for row in rows]
     most = max(sum(heights.values()) for heights in parts) or 1
     step = WIDTH / len(rows)
     drawn = [f'<line class="axis" x1="0" x2="{WIDTH}" y1="{_COLUMNS_HEIGHT}" y2="{_COLUMNS_HEIGHT}"/>']
@@ -111,30 +116,30 @@ def _columns(rows: Sequence[Mapping[str, Any]], label_of: Any) -> str:
         for outcome, count in heights.items():
             height = count / most * (_COLUMNS_HEIGHT - 20)
             y -= height
-            title = f"<title>{_text(label_of(rows[index]))}: {count} {outcome}</title>"
+            title = f"<title>{_escape(label_of(rows[index]))}: {count} {outcome}</title>"
             place = f'x="{index * step + step * 0.05:.1f}" y="{y:.1f}" width="{step * 0.9:.1f}" height="{height:.1f}"'
             drawn.append(f'<rect class="{outcome}" {place}>{title}</rect>')
     drawn.append(f'<text x="0" y="15">{most}</text>')
     for index, anchor in {0: "start", len(rows) // 2: "middle", len(rows) - 1: "end"}.items():
         x = {"start": 0.0, "middle": (index + 0.5) * step, "end": float(WIDTH)}[anchor]
-        label = _text(label_of(rows[index]))
+        label = _escape(label_of(rows[index]))
         drawn.append(f'<text x="{x:.1f}" y="{_COLUMNS_HEIGHT + 20}" text-anchor="{anchor}">{label}</text>')
     return _svg(_COLUMNS_HEIGHT + 26, drawn)
 
 
-def _bars(rows: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
+def _draw_bars(rows: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
     """Draw one bar for each row, with its name on the left and its sum on the right."""
     if not rows:
         return '<p class="empty">none</p>'
-    most = max(sum(_parts(row).values()) for _, row in rows) or 1
+    most = max(sum(_outcome_counts(row).values()) for _, row in rows) or 1
     drawn: list[str] = []
     for index, (name, row) in enumerate(rows[:MOST_BARS]):
-        y, x, parts = index * _BAR_HEIGHT, float(_LABEL_WIDTH), _parts(row)
+        y, x, parts = index * _BAR_HEIGHT, float(_LABEL_WIDTH), _outcome_counts(row)
         label = str(name) if len(str(name)) <= _LONGEST_LABEL else str(name)[: _LONGEST_LABEL - 1] + "\u2026"
-        drawn.append(f'<text x="{_LABEL_WIDTH - 8}" y="{y + 18}" text-anchor="end">{_text(label)}</text>')
+        drawn.append(f'<text x="{_LABEL_WIDTH - 8}" y="{y + 18}" text-anchor="end">{_escape(label)}</text>')
         for outcome, count in parts.items():
             width = count / most * (WIDTH - _LABEL_WIDTH - 90)
-            title = f"<title>{_text(name)}: {count} {outcome}</title>"
+            title = f"<title>{_escape(name)}: {count} {outcome}</title>"
             place = f'x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="{_BAR_HEIGHT - 6}"'
             drawn.append(f'<rect class="{outcome}" {place}>{title}</rect>')
             x += width
@@ -146,7 +151,7 @@ def _svg(height: int, drawn: Sequence[str]) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {height}" role="img">{"".join(drawn)}</svg>'
 
 
-def _parts(row: Mapping[str, Any]) -> dict[str, int]:
+def _outcome_counts(row: Mapping[str, Any]) -> dict[str, int]:
     """Count a row's calls by outcome, without the outcomes that no call had."""
     if "count" in row:
         return {"calls": row["count"]}
@@ -155,14 +160,14 @@ def _parts(row: Mapping[str, Any]) -> dict[str, int]:
     return {outcome: count for outcome, count in parts.items() if count}
 
 
-def _table(rows: Sequence[Mapping[str, Any]], top: int) -> str:
+def _render_table(rows: Sequence[Mapping[str, Any]], top: int) -> str:
     columns = list(rows[0])
     numbers = {column for column in columns if isinstance(rows[0][column], int | float)}
 
     def cells(tag: str, values: Mapping[str, Any]) -> Iterator[str]:
         for column in columns:
             kind = ' class="number"' if column in numbers else ""
-            yield f"<{tag}{kind}>{_text(event_stats.cell(column, values[column]))}</{tag}>"
+            yield f"<{tag}{kind}>{_escape(event_stats.format_cell(column, values[column]))}</{tag}>"
 
     head = "".join(cells("th", {column: column.replace("_", " ") for column in columns}))
     body = "".join(f"<tr>{''.join(cells('td', row))}</tr>" for row in rows[:top])
@@ -170,11 +175,11 @@ def _table(rows: Sequence[Mapping[str, Any]], top: int) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>{more}'
 
 
-def _text(value: Any) -> str:
+def _escape(value: Any) -> str:
     return escape(escape_controls(str(value)))
 
 
-def _caller(row: Mapping[str, Any]) -> str:
+def _caller_label(row: Mapping[str, Any]) -> str:
     return " for ".join(str(row[fact]) for fact in ("agent", "user") if row[fact]) or "(unnamed caller)"
 
 

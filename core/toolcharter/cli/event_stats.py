@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from toolcharter.cli.event_choice import EVERY, Chosen
+from toolcharter.cli.event_filters import ALL_EVENTS, EventFilter
 from toolcharter.cli.output import in_one_line
 from toolcharter.events import contract
 from toolcharter.events.files import EventLine
@@ -30,15 +30,15 @@ LONGEST_ARGS = 60
 OTHERS = "(others)"
 _GROWTH = math.log(1.02)
 _LEAST_MS = 0.001
-_SHARES = (0.5, 0.95, 0.99)
-_SKIPPED = tuple(
+_PERCENTILES = (0.5, 0.95, 0.99)
+_SKIPPED_PREFIXES = tuple(
     b'{"event":"%s"' % name.encode() for name in (contract.BEFORE, contract.POLICY_BEFORE, contract.POLICY_DENY)
 )
-_KEPT = "approval "
+_SAVED_APPROVAL = "approval "
 """The prefix of the rule that names a saved approval."""
 
 
-class Slow(NamedTuple):
+class SlowCall(NamedTuple):
     """One of the slowest calls."""
 
     elapsed_ms: float
@@ -77,17 +77,17 @@ class Latencies:
         borders = sorted(self._buckets)
         reached = accumulate(self._buckets[border] for border in borders)
         bucket = next(border for border, count in zip(borders, reached, strict=True) if count >= wanted)
-        return _middle(bucket)
+        return _bucket_middle(bucket)
 
     def percentiles(self) -> dict[str, float]:
         """Return the percentiles that the tables show."""
-        return {f"p{round(share * 100)}_ms": self.percentile(share) for share in _SHARES}
+        return {f"p{round(share * 100)}_ms": self.percentile(share) for share in _PERCENTILES}
 
     def histogram(self) -> list[dict[str, Any]]:
         """Count calls by upper border: 1, 2, 5, 10, 20, ... ms. A row counts calls above the previous row's border."""
         counts = Counter[float]()
         for bucket, count in self._buckets.items():
-            counts[_round_border(_middle(bucket))] += count
+            counts[_round_border(_bucket_middle(bucket))] += count
         if not counts:
             return []
         least, most = min(counts), max(counts)
@@ -133,7 +133,7 @@ class Spans:
         if not self._counts:
             return []
         return [
-            {"from": self._start(span).isoformat(), **_outcomes(self._counts.get(span))}
+            {"from": self._start(span).isoformat(), **_outcome_counts(self._counts.get(span))}
             for span in range(min(self._counts), max(self._counts) + 1)
         ]
 
@@ -146,38 +146,38 @@ class EventStats:
     """Counts lines one by one.
 
     Args:
-        chosen: Returns whether an event counts; by default all do.
+        matches: Returns whether an event counts; by default all do.
     """
 
-    def __init__(self, chosen: Chosen = EVERY) -> None:
-        self._chosen = chosen
+    def __init__(self, matches: EventFilter = ALL_EVENTS) -> None:
+        self._matches = matches
         self.unreadable = 0
         self.redactions = 0
         self._counts = defaultdict[str, Counter[Hashable]](Counter)
         self._examples: dict[tuple[str, Hashable], Example] = {}
         self._latencies = defaultdict[Hashable, Latencies](Latencies)
-        self._all = Latencies()
+        self._all_latencies = Latencies()
         self._spans = Spans()
-        self._slowest: list[Slow] = []
+        self._slowest: list[SlowCall] = []
         self._asked_because: dict[str, str | None] = {}
         self._answered: dict[str, tuple[tuple[str | None, ...], Example]] = {}
         self._seen = 0
 
     def add(self, line: EventLine) -> None:
         """Count *line*; a line that is not an event is counted as unreadable."""
-        if line.raw.startswith(_SKIPPED):
+        if line.raw.startswith(_SKIPPED_PREFIXES):
             return
         try:
             event = orjson.loads(line.raw)
             name = event["event"]
-            if not self._chosen(event):
+            if not self._matches(event):
                 return
             match name:
                 case contract.AFTER:
                     self._add_call(event, line)
                 case contract.APPROVAL_REQUEST:
-                    require_words(event["call_id"], event["reason"])
-                    _keep(self._asked_because, event["call_id"], event["reason"])
+                    require_texts(event["call_id"], event["reason"])
+                    _put_bounded(self._asked_because, event["call_id"], event["reason"])
                 case contract.APPROVAL_DECISION:
                     self._add_answer(event, line)
                 case _:
@@ -191,9 +191,9 @@ class EventStats:
         rule, source = (event["rule"]["text"], event["rule"].get("source")) if event["rule"] else (None, None)
         tool, action, who, reason = event["tool"], event["action"], (event["agent"], event["user"]), event["reason"]
         doing = (tool, action)
-        require_words(outcome, ts, event["call_id"], tool, action, *who, reason, rule, source, event["profile"])
+        require_texts(outcome, ts, event["call_id"], tool, action, *who, reason, rule, source, event["profile"])
         example = Example(source, f"{line.file}:{line.number}", short_args(event.get("args")))
-        slow = Slow(elapsed_ms, -self._seen, event["call_id"], *doing, outcome, ts, *who, example.args)
+        slow = SlowCall(elapsed_ms, -self._seen, event["call_id"], *doing, outcome, ts, *who, example.args)
         self._spans.add(ts, outcome)
         self._seen += 1
         (heapq.heappush if len(self._slowest) < SLOWEST else heapq.heappushpop)(self._slowest, slow)
@@ -203,11 +203,11 @@ class EventStats:
         self._count("callers", (*who, outcome))
         key = self._count("tools", (tool, outcome))
         self._latencies[OTHERS if key == OTHERS else tool].add(elapsed_ms)
-        self._all.add(elapsed_ms)
+        self._all_latencies.add(elapsed_ms)
         answer = self._answered.pop(event["call_id"], None)
         if answer is not None:
             self._count("approvals", (*answer[0], rule, *who), answer[1]._replace(rule_source=source))
-        elif rule is not None and rule.startswith(_KEPT):
+        elif rule is not None and rule.startswith(_SAVED_APPROVAL):
             self._count("approvals", (*doing, None, "kept", None, rule, *who), example)
         if outcome == "denied":
             self._count("denials", (event["profile"], *doing, reason, rule, *who), example)
@@ -218,9 +218,9 @@ class EventStats:
     def _add_answer(self, event: dict[str, Any], line: EventLine) -> None:
         because = self._asked_because.pop(event["call_id"], None)
         answer = (event["tool"], event["action"], event["approver"], event["answer"], because)
-        require_words(event["call_id"], *answer)
+        require_texts(event["call_id"], *answer)
         example = Example(None, f"{line.file}:{line.number}", short_args(event.get("args")))
-        late = _keep(self._answered, event["call_id"], (answer, example))
+        late = _put_bounded(self._answered, event["call_id"], (answer, example))
         if late is not None:
             self._count("approvals", (*late[0], None, None, None), late[1])
 
@@ -247,18 +247,20 @@ class EventStats:
             "outcomes": dict(outcomes.most_common()),
             "redactions": self.redactions,
             "unreadable_lines": self.unreadable,
-            "latency": self._all.percentiles() if calls else {},
-            "tools": [{**row, **self._latencies[row["tool"]].percentiles()} for row in self._rates("tools", "tool")],
-            "profiles": self._rates("profiles", "profile"),
-            "callers": self._rates("callers", *who),
+            "latency": self._all_latencies.percentiles() if calls else {},
+            "tools": [
+                {**row, **self._latencies[row["tool"]].percentiles()} for row in self._outcome_rows("tools", "tool")
+            ],
+            "profiles": self._outcome_rows("profiles", "profile"),
+            "callers": self._outcome_rows("callers", *who),
             "reasons": [
                 {**row, "deny_rate": round(row["count"] / calls, 4)} for row in self._rows("reasons", "reason")
             ],
             "denials": self._rows("denials", "profile", "tool", "action", "reason", "rule", *who),
             "errors": self._rows("errors", "tool", "reason"),
             "approvals": self._rows("approvals", "tool", "action", "approver", "answer", "asked_because", "rule", *who),
-            "slowest": [_shown(slow) for slow in sorted(self._slowest, reverse=True)],
-            "histogram": self._all.histogram(),
+            "slowest": [_slow_row(slow) for slow in sorted(self._slowest, reverse=True)],
+            "histogram": self._all_latencies.histogram(),
             "over_time": self._spans.rows(),
         }
 
@@ -273,21 +275,21 @@ class EventStats:
             for key, count in counts.most_common()
         ]
 
-    def _rates(self, table: str, *columns: str) -> list[dict[str, Any]]:
+    def _outcome_rows(self, table: str, *columns: str) -> list[dict[str, Any]]:
         found: dict[tuple[Any, ...], Counter[str]] = {}
         for row in self._rows(table, *columns, "outcome"):
             found.setdefault(tuple(row[column] for column in columns), Counter())[row["outcome"]] += row["count"]
         return [
             {
                 **dict(zip(columns, names, strict=True)),
-                **_outcomes(by),
+                **_outcome_counts(by),
                 "deny_rate": round(by["denied"] / by.total(), 4),
             }
             for names, by in sorted(found.items(), key=lambda item: -item[1].total())
         ]
 
 
-def require_words(*values: object) -> None:
+def require_texts(*values: object) -> None:
     """Refuse a line whose fields are neither text nor null: no gate has written it.
 
     Raises:
@@ -311,26 +313,26 @@ def short_args(args: object) -> str | None:
     return in_one_line(cut)
 
 
-def cell(column: str, value: object) -> str:
+def format_cell(column: str, value: object) -> str:
     """Format *value* for a table; `-` for an approver without a name."""
     if value is None:
         return "-" if column == "approver" else ""
     return str(value)
 
 
-def _keep(kept: dict[str, Any], call_id: str, value: Any) -> Any:
+def _put_bounded(kept: dict[str, Any], call_id: str, value: Any) -> Any:
     """Store the *value* of a call; if there are too many, remove and return the oldest."""
     forgotten = kept.pop(next(iter(kept))) if len(kept) >= MOST_ANSWERS else None
     kept[call_id] = value
     return forgotten
 
 
-def _outcomes(counts: Counter[str] | None) -> dict[str, int]:
+def _outcome_counts(counts: Counter[str] | None) -> dict[str, int]:
     by = counts or Counter()
     return {"calls": by.total(), "denied": by["denied"], "errors": by["error"]}
 
 
-def _middle(bucket: int) -> float:
+def _bucket_middle(bucket: int) -> float:
     return round(math.exp((bucket - 0.5) * _GROWTH), 3)
 
 
@@ -342,7 +344,7 @@ def _round_border(elapsed_ms: float) -> float:
     return next((border for border in _borders() if elapsed_ms <= border), 5e9)
 
 
-def _shown(slow: Slow) -> dict[str, Any]:
+def _slow_row(slow: SlowCall) -> dict[str, Any]:
     facts = slow._asdict()
     del facts["order"]
     return facts

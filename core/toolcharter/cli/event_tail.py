@@ -10,11 +10,11 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from toolcharter.cli.event_choice import Chosen
+from toolcharter.cli.event_filters import EventFilter
 from toolcharter.events import contract
 from toolcharter.events.files import MAX_LINE_BYTES, event_lines, file_size, is_compressed, unreadable
 
-SHOWN = (*contract.FRAMES, contract.APPROVAL_REQUEST, contract.APPROVAL_DECISION, contract.AFTER)
+DEFAULT_EVENTS = (*contract.FRAMES, contract.APPROVAL_REQUEST, contract.APPROVAL_DECISION, contract.AFTER)
 """The events shown by default: for each call its approval requests and answers, and its result."""
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "ok": {"fg": "green"},
@@ -26,27 +26,27 @@ _STYLES: Mapping[str, Mapping[str, Any]] = {
 _BLOCK = 1 << 16
 _LONGEST_ARGS = 200
 
-Wanted = Callable[[bytes], dict[str, Any] | None]
+ParseEvent = Callable[[bytes], dict[str, Any] | None]
 """Parses a line. Returns None if it is not an event, or not an event to show."""
 
 
-def wanted_by(chosen: Chosen, *, whole: bool = False) -> Wanted:
-    """Choose the events that are *chosen* among `SHOWN`, or among all events if *whole*."""
+def event_parser(matches: EventFilter, *, whole: bool = False) -> ParseEvent:
+    """Choose the events that *matches* accepts among `DEFAULT_EVENTS`, or among all events if *whole*."""
 
-    def wanted(raw: bytes) -> dict[str, Any] | None:
+    def parse_event(raw: bytes) -> dict[str, Any] | None:
         try:
             event = orjson.loads(raw)
             name = event["event"]
         except (ValueError, KeyError, TypeError):
             return None
-        if not isinstance(event, dict) or not (whole or name in SHOWN):
+        if not isinstance(event, dict) or not (whole or name in DEFAULT_EVENTS):
             return None
-        return event if chosen(event) and _is_flat(event) else None
+        return event if matches(event) and _is_serializable(event) else None
 
-    return wanted
+    return parse_event
 
 
-def _is_flat(event: Mapping[str, Any]) -> bool:
+def _is_serializable(event: Mapping[str, Any]) -> bool:
     """Whether an event is nested no deeper than a gate writes, so that it can be shown."""
     try:
         orjson.dumps(event)
@@ -55,25 +55,25 @@ def _is_flat(event: Mapping[str, Any]) -> bool:
     return True
 
 
-def last_events(files: Sequence[str], wanted: Wanted, count: int) -> list[dict[str, Any]]:
-    """Return the last *count* events in *files* that are *wanted*, the oldest first; read a plain file from its end."""
+def last_events(files: Sequence[str], parse_event: ParseEvent, count: int) -> list[dict[str, Any]]:
+    """Return the last *count* events in *files* that *parse_event* accepts, the oldest first; read a plain file from its end."""
     found: list[dict[str, Any]] = []
     for name in reversed(files):
         missing = count - len(found)
         if missing <= 0:
             break
         if is_compressed(name):
-            events = (event for line in event_lines([name]) if (event := wanted(line.raw)) is not None)
+            events = (event for line in event_lines([name]) if (event := parse_event(line.raw)) is not None)
             found[:0] = deque(events, maxlen=missing)
         else:
-            with opened(name) as file:
-                found[:0] = last_in(file, os.fstat(file.fileno()).st_size, wanted, missing)
+            with open_file(name) as file:
+                found[:0] = last_events_before(file, os.fstat(file.fileno()).st_size, parse_event, missing)
     return found
 
 
-def last_in(file: BinaryIO, end: int, wanted: Wanted, count: int) -> list[dict[str, Any]]:
-    """Return the last *count* events before *end* that are *wanted*, the oldest first."""
-    events = (event for raw in lines_backwards(file, end) if (event := wanted(raw)) is not None)
+def last_events_before(file: BinaryIO, end: int, parse_event: ParseEvent, count: int) -> list[dict[str, Any]]:
+    """Return the last *count* events before *end* that *parse_event* accepts, the oldest first."""
+    events = (event for raw in lines_backwards(file, end) if (event := parse_event(raw)) is not None)
     return list(islice(events, count))[::-1]
 
 
@@ -92,7 +92,7 @@ def lines_backwards(file: BinaryIO, end: int) -> Iterator[bytes]:
     yield rest
 
 
-def opened(name: str) -> BinaryIO:
+def open_file(name: str) -> BinaryIO:
     """Open a file for reading.
 
     Raises:
@@ -110,43 +110,43 @@ class Follower:
 
     def __init__(self, name: str) -> None:
         self._path = Path(name)
-        self._file = opened(name)
-        self._begun = b""
+        self._file = open_file(name)
+        self._partial_line = b""
         end = os.fstat(self._file.fileno()).st_size
         self._start = end - len(next(lines_backwards(self._file, end)))  # An unfinished line will be read whole.
         self._file.seek(self._start)
 
-    def before(self, wanted: Wanted, count: int) -> list[dict[str, Any]]:
+    def initial_events(self, parse_event: ParseEvent, count: int) -> list[dict[str, Any]]:
         """Return the last *count* events that the file held at the start."""
-        events = last_in(self._file, self._start, wanted, count)
+        events = last_events_before(self._file, self._start, parse_event, count)
         self._file.seek(self._start)
         return events
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines that were appended since the last call."""
-        yield from self._rest()
-        replacement = self._replacement()
+        yield from self._read_appended()
+        replacement = self._open_replacement()
         if replacement is None:
             if os.fstat(self._file.fileno()).st_size < self._file.tell():  # `copytruncate` does this.
-                self._begun = b""
+                self._partial_line = b""
                 self._file.seek(0)
-                yield from self._rest()
+                yield from self._read_appended()
             return
-        yield from self._rest()  # Written after the first read and before the renaming.
-        if self._begun:
-            yield self._begun
+        yield from self._read_appended()  # Written after the first read and before the renaming.
+        if self._partial_line:
+            yield self._partial_line
         self.close()
-        self._file, self._begun = replacement, b""
-        yield from self._rest()
+        self._file, self._partial_line = replacement, b""
+        yield from self._read_appended()
 
-    def _rest(self) -> Iterator[bytes]:
+    def _read_appended(self) -> Iterator[bytes]:
         while raw := self._file.readline(MAX_LINE_BYTES):
-            self._begun += raw
-            if raw.endswith(b"\n") or len(self._begun) >= MAX_LINE_BYTES:
-                raw, self._begun = self._begun, b""
+            self._partial_line += raw
+            if raw.endswith(b"\n") or len(self._partial_line) >= MAX_LINE_BYTES:
+                raw, self._partial_line = self._partial_line, b""
                 yield raw
 
-    def _replacement(self) -> BinaryIO | None:
+    def _open_replacement(self) -> BinaryIO | None:
         """Open the file that now has the name, if it is another one; None as long as there is no regular file."""
         try:
             there = self._path.stat()
@@ -161,11 +161,11 @@ class Follower:
         self._file.close()
 
 
-def parts_of(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def line_parts(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the texts of one line about an event, from left to right, each with its style for `click.style`."""
     name = event["event"]
     yield str(event.get("ts")), {"dim": True}
-    word = _word_of(event)
+    word = _event_label(event)
     yield f"{word:<8}", _STYLES.get(word, {"dim": True})
     if name in contract.FRAMES:
         yield f"{event.get('profile')} {str(event.get('profile_digest'))[:12]}", {}
@@ -188,7 +188,7 @@ def parts_of(event: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
     yield args if len(args) <= _LONGEST_ARGS else args[:_LONGEST_ARGS] + "...", {"dim": True}
 
 
-def _word_of(event: Mapping[str, Any]) -> str:
+def _event_label(event: Mapping[str, Any]) -> str:
     match event["event"]:
         case contract.AFTER:
             return str(event.get("outcome"))

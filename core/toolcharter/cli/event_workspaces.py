@@ -17,7 +17,7 @@ MOST_WARNINGS = 20
 _HERE = "."
 
 
-class Pairs:
+class ToolboxPairs:
     """The toolboxes of two profiles, by workspace.
 
     Args:
@@ -42,7 +42,7 @@ class Pairs:
         Raises:
             ConfigurationError: A profile cannot be used there.
         """
-        folder = self._workspace if self._workspace is not None else self._folder_of(recorded)
+        folder = self._workspace if self._workspace is not None else self._resolve_folder(recorded)
         if folder not in self._open:
             if len(self._open) >= MOST_WORKSPACES:
                 self._open.pop(next(iter(self._open)))[0].close()
@@ -51,7 +51,7 @@ class Pairs:
                 self._open[folder] = stack.pop_all(), (old, new)
         return self._open[folder][1]
 
-    def _folder_of(self, recorded: str | None) -> str:
+    def _resolve_folder(self, recorded: str | None) -> str:
         if recorded in self._folders:
             return self._folders[recorded]
         if recorded is not None and _is_folder(recorded):
@@ -95,8 +95,8 @@ class Pairs:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         """Close all toolboxes."""
         with ExitStack() as stack:
-            for opened_here, _ in self._open.values():
-                stack.push(opened_here)
+            for stack_here, _ in self._open.values():
+                stack.push(stack_here)
 
 
 def _is_folder(name: str) -> bool:

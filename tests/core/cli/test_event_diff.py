@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from toolcharter.cli import event_diff, event_workspaces
-from toolcharter.cli.event_diff import undecidable
+from toolcharter.cli.event_diff import why_undecidable
 from toolcharter.events.contract import CUT_NOTICE
 from toolcharter.guards.secrets import MASK
 
@@ -125,7 +125,7 @@ def test_nothing_is_run_counted_or_logged(run, desk, recorded) -> None:
 )
 def test_arguments_that_are_not_what_they_were_are_undecidable(changes, why) -> None:
     """Whatever a rule might have been about: nothing is guessed."""
-    assert undecidable({"tool": "echo", "action": None, **FACTS, **changes}) == why
+    assert why_undecidable({"tool": "echo", "action": None, **FACTS, **changes}) == why
 
 
 def test_undecidable_calls_are_counted_by_tool_and_cause(run, desk) -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from toolcharter import Toolbox, build_tools
 from toolcharter.cli import event_diff
 from toolcharter.cli.event_check import EventCheck
-from toolcharter.cli.event_choice import EVERY
 from toolcharter.cli.event_diff import EventDiff
-from toolcharter.cli.event_page import page_of
+from toolcharter.cli.event_filters import ALL_EVENTS
+from toolcharter.cli.event_page import render_page
 from toolcharter.cli.event_stats import EventStats
-from toolcharter.cli.event_tail import parts_of, wanted_by
+from toolcharter.cli.event_tail import event_parser, line_parts
 from toolcharter.events import contract
 from toolcharter.events.files import EventLine
 
@@ -57,22 +57,22 @@ def test_any_line_is_counted_or_called_unreadable(toolbox, raws: list[bytes]) ->
         EventStats(),
         EventCheck(),
         EventDiff(lambda _: (toolbox, toolbox)),
-        wanted_by(EVERY, whole=True),
+        event_parser(ALL_EVENTS, whole=True),
     )
     for number, raw in enumerate(raws, 1):
         line = EventLine("f", number, raw)
         stats.add(line)
         diff.add(line)
-        shown = [*check.faults(line), *map(str, parts_of(wanted(raw) or {"event": "x"}))]
+        shown = [*check.faults(line), *map(str, line_parts(wanted(raw) or {"event": "x"}))]
         assert "" not in shown
 
     summary, compared = stats.summary(), diff.summary()
-    page = page_of(json.loads(orjson.dumps(summary)), ["f"], 3)
+    page = render_page(json.loads(orjson.dumps(summary)), ["f"], 3)
     assert page.startswith("<!doctype html>")
     assert sum(row["calls"] for row in summary["over_time"]) == summary["calls"] == sum(summary["outcomes"].values())
     assert sum(row["calls"] for row in summary["tools"]) == summary["calls"]
     assert compared["same"] + compared["undecidable"] == compared["calls"]
-    assert all("is its last event" in fault for fault in check.unended())
+    assert all("is its last event" in fault for fault in check.unfinished_calls())
 
 
 @pytest.mark.parametrize("depth", [300, 1000, 100_000])
@@ -83,7 +83,7 @@ def test_a_line_nested_deeper_than_a_gate_writes_is_no_event(toolbox, depth: int
 
     diff.add(EventLine("f", 1, orjson.dumps({**GOOD, "event": contract.BEFORE})[:-1] + b"," + deep[1:]))
 
-    assert (wanted_by(EVERY, whole=True)(deep), diff.unreadable + diff.calls) == (None, 1)
+    assert (event_parser(ALL_EVENTS, whole=True)(deep), diff.unreadable + diff.calls) == (None, 1)
 
 
 def test_a_moment_of_the_first_year_has_a_span() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.cli.event_choice import chosen_by
-from toolcharter.cli.event_tail import Follower, lines_backwards, parts_of, wanted_by
+from toolcharter.cli.event_filters import build_filter
+from toolcharter.cli.event_tail import Follower, event_parser, line_parts, lines_backwards
 
 
 @pytest.fixture
@@ -97,9 +97,9 @@ def test_a_rule_is_matched_and_shown_by_its_text_and_place() -> None:
     rule = {"text": "bash:*sudo*", "source": "a.yaml:3"}
     event = {"event": "hook.tool.after", "rule": rule, "tool": "bash", "args": {"command": "x" * 300}}
 
-    assert wanted_by(chosen_by(rule="bash:*"))(json.dumps(event).encode()) == event
-    assert wanted_by(chosen_by(rule="a.yaml*"))(json.dumps(event).encode()) is None
-    *_, shown_rule, shown_args = [text for text, _ in parts_of(event)]
+    assert event_parser(build_filter(rule="bash:*"))(json.dumps(event).encode()) == event
+    assert event_parser(build_filter(rule="a.yaml*"))(json.dumps(event).encode()) is None
+    *_, shown_rule, shown_args = [text for text, _ in line_parts(event)]
     assert (shown_rule, len(shown_args), shown_args[-3:]) == ("bash:*sudo* (a.yaml:3)", 203, "...")
 
 
@@ -111,7 +111,7 @@ def test_who_answered_is_named_or_called_unnamed(answer, approver, shown) -> Non
     """An answer without a name is not one that nobody gave."""
     event = {"event": "hook.approval.decision", "tool": "echo", "answer": answer, "approver": approver}
 
-    assert shown in [text for text, _ in parts_of(event)]
+    assert shown in [text for text, _ in line_parts(event)]
 
 
 def test_what_is_no_event_is_passed_over(run, desk) -> None:

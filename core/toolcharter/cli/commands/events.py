@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from toolcharter._lazy import lazy
-from toolcharter.cli import event_choice, event_files, options
+from toolcharter.cli import event_files, event_filters, options
 from toolcharter.cli.output import in_one_line, print_json, print_table
 
 if TYPE_CHECKING:
@@ -29,9 +29,11 @@ else:
     event_lines = lazy("toolcharter.events.files")
     schema = lazy("toolcharter.events.schema")
 
-LOOK_S = 0.2
+POLL_INTERVAL_S = 0.2
 """How long `tail` waits before it polls the file again, in seconds."""
-_top = click.option("--top", default=20, show_default=True, type=click.IntRange(1), help="How many rows a table shows.")
+_top_option = click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(1), help="How many rows a table shows."
+)
 TABLES = ("tools", "profiles", "callers", "reasons", "denials", "errors", "approvals", "slowest")
 
 
@@ -52,7 +54,7 @@ def print_schema() -> None:
 
 
 @command.command("check")
-@event_files.names
+@event_files.file_arguments
 def check(files: Sequence[str]) -> None:
     """Check each line, and the order of each call's lines.
 
@@ -61,11 +63,11 @@ def check(files: Sequence[str]) -> None:
     """
     checked = event_check.EventCheck()
     faults = 0
-    for line in event_files.lines_of(files):
+    for line in event_files.read_lines(files):
         for fault in checked.faults(line):
             faults += 1
             click.echo(fault)
-    for fault in checked.unended():
+    for fault in checked.unfinished_calls():
         faults += 1
         click.echo(fault)
     click.echo(f"{checked.lines} lines, {faults} faults", err=True)
@@ -73,7 +75,7 @@ def check(files: Sequence[str]) -> None:
 
 
 @command.command("tail")
-@event_files.names
+@event_files.file_arguments
 @click.option(
     "--lines",
     "-n",
@@ -82,7 +84,7 @@ def check(files: Sequence[str]) -> None:
 )
 @click.option("--no-follow", is_flag=True, help="Exit then, instead of waiting for new events.")
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON lines.")
-@event_choice.filters("event", "outcome", "reason", "rule", *event_choice.OF_CALLS)
+@event_filters.filter_options("event", "outcome", "reason", "rule", *event_filters.CALL_FIELDS)
 def tail(files: Sequence[str], lines: int | None, no_follow: bool, as_json: bool, **filters: Any) -> None:
     """Show the last events, and new ones until it is interrupted.
 
@@ -92,31 +94,33 @@ def tail(files: Sequence[str], lines: int | None, no_follow: bool, as_json: bool
     matches no GLOB; a rule is matched by its text.
     """
     by_call = filters["call_id"] is not None
-    wanted = event_tail.wanted_by(event_choice.chosen_by(**filters), whole=by_call or filters["event"] is not None)
+    parse_event = event_tail.event_parser(
+        event_filters.build_filter(**filters), whole=by_call or filters["event"] is not None
+    )
     count = lines if lines is not None else sys.maxsize if by_call or filters["since"] is not None else 10
     show = _show_as_json if as_json else _show
     *older, last = files
     if last == "-":
-        events = (event for line in event_files.lines_of(files) if (event := wanted(line.raw)) is not None)
+        events = (event for line in event_files.read_lines(files) if (event := parse_event(line.raw)) is not None)
         for event in events:
             show(event)
         return
     with ExitStack() as stack:
-        ends = no_follow or event_lines.is_compressed(last) or event_choice.is_over(filters["until"])
+        ends = no_follow or event_lines.is_compressed(last) or event_filters.has_passed(filters["until"])
         follower = stack.enter_context(closing(event_tail.Follower(last))) if not ends else None
-        found = [] if follower is None else follower.before(wanted, count)
-        earlier = event_tail.last_events(files if follower is None else older, wanted, count - len(found))
+        found = [] if follower is None else follower.initial_events(parse_event, count)
+        earlier = event_tail.last_events(files if follower is None else older, parse_event, count - len(found))
         for event in (*earlier, *found):
             show(event)
         while follower is not None:
             for raw in follower.lines():
-                if (event := wanted(raw)) is not None:
+                if (event := parse_event(raw)) is not None:
                     show(event)
-            time.sleep(LOOK_S)
+            time.sleep(POLL_INTERVAL_S)
 
 
 def _show(event: Mapping[str, Any]) -> None:
-    words = (click.style(in_one_line(text), **style) for text, style in event_tail.parts_of(event))
+    words = (click.style(in_one_line(text), **style) for text, style in event_tail.line_parts(event))
     click.echo("  ".join(words), color=False if os.environ.get("NO_COLOR") else None)
 
 
@@ -125,23 +129,23 @@ def _show_as_json(event: Mapping[str, Any]) -> None:
 
 
 @command.command("stats")
-@event_files.names
+@event_files.file_arguments
 @options.json_output
 @click.option("--html", metavar="PAGE", help="Write one HTML page with charts to this file instead.")
-@_top
-@event_choice.filters(*event_choice.OF_CALLS)
+@_top_option
+@event_filters.filter_options(*event_filters.CALL_FIELDS)
 def stats(files: Sequence[str], as_json: bool, html: str | None, top: int, **filters: Any) -> None:
     """Count calls, denials, approvals and latencies.
 
     Percentiles are right to within 1% of their value. --json has all rows.
     A field that is null matches no GLOB; the time of a call is when it ended.
     """
-    counted = event_stats.EventStats(event_choice.chosen_by(**filters))
-    for line in event_files.lines_of(files):
+    counted = event_stats.EventStats(event_filters.build_filter(**filters))
+    for line in event_files.read_lines(files):
         counted.add(line)
     summary = counted.summary()
     if html is not None:
-        Path(html).write_text(event_page.page_of(summary, files, top), encoding="utf-8", errors="backslashreplace")
+        Path(html).write_text(event_page.render_page(summary, files, top), encoding="utf-8", errors="backslashreplace")
     if as_json:
         print_json(summary)
     elif html is None:
@@ -153,15 +157,15 @@ def stats(files: Sequence[str], as_json: bool, html: str | None, top: int, **fil
 @command.command("diff")
 @click.argument("profile_a")
 @click.argument("profile_b")
-@event_files.names
+@event_files.file_arguments
 @click.option(
     "--workspace",
     metavar="DIR",
     help="The folder in which all calls are decided; default: the one in which each was made.",
 )
 @options.json_output
-@_top
-@event_choice.filters(*event_choice.OF_CALLS)
+@_top_option
+@event_filters.filter_options(*event_filters.CALL_FIELDS)
 def diff(
     profile_a: str,
     profile_b: str,
@@ -178,9 +182,9 @@ def diff(
     time of a call is when it began. Exit status 1 if a call would be decided
     differently.
     """
-    with event_workspaces.Pairs(profile_a, profile_b, workspace) as toolboxes:
-        compared = event_diff.EventDiff(toolboxes, event_choice.chosen_by(**filters))
-        for line in event_files.lines_of(files):
+    with event_workspaces.ToolboxPairs(profile_a, profile_b, workspace) as toolboxes:
+        compared = event_diff.EventDiff(toolboxes, event_filters.build_filter(**filters))
+        for line in event_files.read_lines(files):
             compared.add(line)
         toolboxes.require_usable()
     summary = compared.summary()
@@ -198,6 +202,8 @@ def _print_tables(summary: Mapping[str, Any], tables: Sequence[str], top: int) -
         rows = summary[table]
         if rows:
             click.echo(f"\n{table}:")
-            print_table(tuple(rows[0]), [[event_stats.cell(*pair) for pair in row.items()] for row in rows[:top]])
+            print_table(
+                tuple(rows[0]), [[event_stats.format_cell(*pair) for pair in row.items()] for row in rows[:top]]
+            )
             if len(rows) > top:
                 click.echo(f"{len(rows) - top} more: --top {len(rows)}")

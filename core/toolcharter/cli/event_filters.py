@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-Chosen = Callable[[Mapping[str, Any]], bool]
-OF_CALLS = ("tool", "action", "profile", "agent", "user", "session", "call_id")
+EventFilter = Callable[[Mapping[str, Any]], bool]
+CALL_FIELDS = ("tool", "action", "profile", "agent", "user", "session", "call_id")
 """The fields that all events of a call have."""
 _AGE = re.compile(r"([0-9]{1,9})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def moment_of(_: click.Context, __: click.Parameter, given: str | None) -> datetime | None:
+def parse_time(_: click.Context, __: click.Parameter, given: str | None) -> datetime | None:
     """Parse an option that is a date, a time, or an age such as `15m`. Without a time zone it is UTC, as in events.
 
     Raises:
@@ -27,7 +27,7 @@ def moment_of(_: click.Context, __: click.Parameter, given: str | None) -> datet
     try:
         if age := _AGE.fullmatch(given):
             return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
-        return _in_utc(datetime.fromisoformat(given))
+        return _to_utc(datetime.fromisoformat(given))
     except (ValueError, OverflowError):
         raise click.BadParameter(
             f"{given!r} is not a time. Write 2026-11-24, 2026-11-24T10:15 or 2026-11-24T10:15:30+01:00, "
@@ -35,15 +35,15 @@ def moment_of(_: click.Context, __: click.Parameter, given: str | None) -> datet
         ) from None
 
 
-def filters(*fields: str) -> Callable[[F], F]:
-    """Add `--FIELD GLOB` for each of *fields*, `--since` and `--until`; `chosen_by` takes their values."""
+def filter_options(*fields: str) -> Callable[[F], F]:
+    """Add `--FIELD GLOB` for each of *fields*, `--since` and `--until`; `build_filter` takes their values."""
 
     def decorate(function: F) -> F:
-        until = click.option("--until", metavar="TIME", callback=moment_of, help="Only events before this moment.")
+        until = click.option("--until", metavar="TIME", callback=parse_time, help="Only events before this moment.")
         since = click.option(
             "--since",
             metavar="TIME",
-            callback=moment_of,
+            callback=parse_time,
             help="Only events from this moment on, such as 2026-11-24 or 15m.",
         )
         function = since(until(function))
@@ -55,39 +55,39 @@ def filters(*fields: str) -> Callable[[F], F]:
     return decorate
 
 
-def chosen_by(since: datetime | None = None, until: datetime | None = None, **globs: str | None) -> Chosen:
+def build_filter(since: datetime | None = None, until: datetime | None = None, **globs: str | None) -> EventFilter:
     """Choose events from *since* on and before *until* whose fields match their globs; null matches no glob."""
     given = {field: glob for field, glob in globs.items() if glob is not None}
 
-    def chosen(event: Mapping[str, Any]) -> bool:
-        return all(_matches(event.get(field), glob) for field, glob in given.items()) and (
+    def matches(event: Mapping[str, Any]) -> bool:
+        return all(_field_matches(event.get(field), glob) for field, glob in given.items()) and (
             (since is None and until is None) or _is_between(event.get("ts"), since, until)
         )
 
-    return chosen
+    return matches
 
 
-def is_over(until: datetime | None) -> bool:
+def has_passed(until: datetime | None) -> bool:
     """Whether *until* has passed, so that no later event can be before it."""
     return until is not None and until <= datetime.now(UTC)
 
 
-EVERY = chosen_by()
+ALL_EVENTS = build_filter()
 """Chooses all events."""
 
 
-def _matches(value: Any, glob: str) -> bool:
+def _field_matches(value: Any, glob: str) -> bool:
     text = value.get("text") if isinstance(value, dict) else value
     return isinstance(text, str) and fnmatchcase(text, glob)
 
 
 def _is_between(ts: Any, since: datetime | None, until: datetime | None) -> bool:
     try:
-        moment = _in_utc(datetime.fromisoformat(ts))
+        moment = _to_utc(datetime.fromisoformat(ts))
     except (TypeError, ValueError):
         return False
     return (since is None or moment >= since) and (until is None or moment < until)
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _to_utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

@@ -7,13 +7,13 @@ import click
 import pytest
 from tests.rows import each_row
 
-from toolcharter.cli.event_choice import EVERY, chosen_by, filters, moment_of
+from toolcharter.cli.event_filters import ALL_EVENTS, build_filter, filter_options, parse_time
 
 NOON = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
 def read(given: str | None) -> datetime | None:
-    return moment_of(click.Context(click.Command("x")), click.Option(["--since"]), given)
+    return parse_time(click.Context(click.Command("x")), click.Option(["--since"]), given)
 
 
 @each_row(
@@ -76,30 +76,30 @@ def test_what_is_no_time_is_told_with_the_ways_to_write_one(given: str) -> None:
 )
 def test_the_first_moment_is_within_and_the_last_is_not(event: dict[str, Any], chosen: bool) -> None:  # noqa: FBT001 - a column
     """An event without a moment is at none."""
-    assert chosen_by(NOON, NOON + timedelta(hours=1))(event) is chosen
-    assert EVERY(event)
+    assert build_filter(NOON, NOON + timedelta(hours=1))(event) is chosen
+    assert ALL_EVENTS(event)
 
 
 def test_either_end_may_be_open() -> None:
     """Since then, or until then."""
     events = [{"ts": moment} for moment in ("2026-11-24T11:00Z", "2026-11-24T12:00Z", "2026-11-24T13:00Z")]
 
-    assert list(map(chosen_by(since=NOON), events)) == [False, True, True]
-    assert list(map(chosen_by(until=NOON), events)) == [True, False, False]
+    assert list(map(build_filter(since=NOON), events)) == [False, True, True]
+    assert list(map(build_filter(until=NOON), events)) == [True, False, False]
 
 
 def test_all_fields_have_to_match() -> None:
     """With case, as events have them; a rule by its text."""
     event = {"tool": "git", "agent": None, "rule": {"text": "git:*", "source": "p.yaml:1:1"}}
 
-    assert chosen_by(tool="g?t", rule="git:[*]")(event)
-    assert not chosen_by(tool="GIT")(event)
-    assert not chosen_by(tool="git", agent="*")(event)
-    assert not chosen_by(tool="git", rule="p.yaml*")(event)
+    assert build_filter(tool="g?t", rule="git:[*]")(event)
+    assert not build_filter(tool="GIT")(event)
+    assert not build_filter(tool="git", agent="*")(event)
+    assert not build_filter(tool="git", rule="p.yaml*")(event)
 
 
 def test_each_field_is_an_option() -> None:
     """In the order that is given, and the times behind them."""
-    command = click.command("x")(filters("tool", "call_id")(lambda **_: None))
+    command = click.command("x")(filter_options("tool", "call_id")(lambda **_: None))
 
     assert [option.opts for option in command.params] == [["--tool"], ["--call-id"], ["--since"], ["--until"]]
