@@ -24,7 +24,7 @@ from toolcharter.events.sinks import SinkLike
 from toolcharter.gate.build.inventory import existing_folder, require_store_outside
 from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
-from toolcharter.gate.build.plan import Plan, with_discovered
+from toolcharter.gate.build.plan import Plan, refresh_discovered
 from toolcharter.gate.redact import redact_id, scrubbed
 from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
@@ -80,10 +80,17 @@ def open_live(
     """
     places = () if stores is None else stores.keeps_state_in()
     require_store_outside(existing_folder(workspace), places)
-    with plan_for(profile, workspace, () if events is None else events) as (planned, named, seen):
+    with plan_for(profile, workspace, () if events is None else events) as (planned, named, survey):
         sinks = named if events is not None or planned.profile.events.required else []
         plan, base = open_state(
-            planned, workspace, sinks, approver, last_approver, strict=strict, believed=(*believed, *places), seen=seen
+            planned,
+            workspace,
+            sinks,
+            approver,
+            last_approver,
+            strict=strict,
+            believed=(*believed, *places),
+            survey=survey,
         )
     if stores is not None:
         base.store.close()
@@ -197,7 +204,7 @@ class LiveToolbox:
         with self._lock:
             self._base.calls.require_open()
             before = self._plan.discovered.fingerprints
-            plan = with_discovered(self._plan, self._plan.workspace, find_installed().tools, self._base.late)
+            plan = refresh_discovered(self._plan, self._plan.workspace, find_installed().tools, self._base.late)
             after = plan.discovered.fingerprints
             if after != before:
                 self._replace(plan)
@@ -244,9 +251,9 @@ class LiveToolbox:
             availability=compile_availability(plan.profile, plan.catalog),
             checks=(*checks, _code_change_check(changed)) if changed else checks,
         )
-        kept = {name: tool for name, tool in old.built.items() if name not in self._plan.discovered.tools}
+        reused_tools = {name: tool for name, tool in old.built.items() if name not in self._plan.discovered.tools}
         try:
-            self._current = build_tools_into(child, plan, self._caller, base=base, kept=kept)
+            self._current = build_tools_into(child, plan, self._caller, base=base, reused_tools=reused_tools)
         except BaseException:
             child.close()
             raise

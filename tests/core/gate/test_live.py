@@ -26,7 +26,7 @@ from toolcharter import (
 from toolcharter.api.call import Caller
 from toolcharter.gate import live as live_module
 from toolcharter.gate.build.open import Plan, open_state
-from toolcharter.gate.build.plan import with_discovered
+from toolcharter.gate.build.plan import refresh_discovered
 from toolcharter.loader.hooks import new_manager
 from toolcharter.loader.load import LoadedExtension, LoadedPlugins, LoadedTool
 from toolcharter.profile.model import Profile
@@ -77,7 +77,7 @@ class World:
         loaded = LoadedPlugins(tools, {"finder": extension}, {}, {}, new_manager(), (), {})
         profile = Profile("test", allow=(parse_rule("cli:*"),), **settings)
         plan = Plan(profile, loaded, {spec.name: ToolPolicy() for spec in specs}, {"finder": policy})
-        return with_discovered(plan, self.folder, ())
+        return refresh_discovered(plan, self.folder, ())
 
     def open(self, *specs: ToolSpec[Any], extend: bool = True, **settings: Any) -> LiveToolbox:
         def approve(request: Any) -> Any:

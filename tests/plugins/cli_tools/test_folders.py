@@ -239,4 +239,4 @@ def test_profile_without_a_workspace(place: Any, tmp_path: Path) -> None:
 
     plan = plan_profile(place.agent / "p.yaml")
 
-    assert ("t" in plan.loaded.specs, "t" in plan.within(place.workspace).loaded.specs) == (False, True)
+    assert ("t" in plan.loaded.specs, "t" in plan.for_workspace(place.workspace).loaded.specs) == (False, True)

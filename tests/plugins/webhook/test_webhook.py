@@ -475,4 +475,4 @@ def test_the_administrators_file_may_ask_for_it(tmp_path, monkeypatch, server: S
 
     assert [request for request, _, _ in server.got] == ["POST /admin"] * 2
     assert plan.loaded.distributions.keys() == {"toolcharter-git"}
-    assert plan.within(tmp_path).loaded.distributions.keys() == {"toolcharter-git", "toolcharter-webhook"}
+    assert plan.for_workspace(tmp_path).loaded.distributions.keys() == {"toolcharter-git", "toolcharter-webhook"}

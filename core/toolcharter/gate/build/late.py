@@ -14,7 +14,7 @@ from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import Running
 from toolcharter.errors import Denied
 from toolcharter.events.lines import LineFormat
-from toolcharter.gate.build.plan import Plan, with_discovered
+from toolcharter.gate.build.plan import Plan, refresh_discovered
 from toolcharter.gate.redact import redact_id
 from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.process import GovernedRunner
@@ -62,7 +62,7 @@ class LateRuntime:
         self._callback: Callable[[], object] | None = None
         self._lock = threading.Lock()
         self._is_callback_running = False
-        self._of: dict[str, ExtensionRuntime] = {}
+        self._runtimes: dict[str, ExtensionRuntime] = {}
         self.opened_for = state.opened_for
 
     def spawn(
@@ -91,12 +91,12 @@ class LateRuntime:
         self._require_open()
         return transport.AsyncGuardedTransport(lambda: self._state.client.settings(policy, limits, inf))
 
-    def of(self, distribution: str) -> "ExtensionRuntime":
+    def runtime_for(self, distribution: str) -> "ExtensionRuntime":
         """Return the runtime of the extensions of *distribution*."""
         with self._lock:
-            return self._of.setdefault(distribution, ExtensionRuntime(self, distribution))
+            return self._runtimes.setdefault(distribution, ExtensionRuntime(self, distribution))
 
-    def access_of(self, distribution: str) -> "store_view.Access":
+    def store_access(self, distribution: str) -> "store_view.Access":
         """Return the access of *distribution* to its records, for the tenant that the toolbox was built for."""
         scope = store_engine.Scope(self._state.opened_for.tenant, distribution)
         return store_view.Access(lambda: scope, lambda: store_view.TIMEOUT_S, lambda: None)
@@ -191,15 +191,15 @@ class ExtensionRuntime:
 
     @cached_property
     def _store(self) -> "BoundStore":
-        return self.shared.store.view(self.shared.access_of(self._distribution))
+        return self.shared.store.view(self.shared.store_access(self._distribution))
 
     def secret(self, text: str, /) -> str:
         """Return the secret NAME if *text* is `secret:NAME`, else *text* itself."""
 
-        def secrets_of() -> "Store":
-            return secrets.secrets_of(self.shared.store.view, self.shared.access_of(self._distribution))
+        def open_secrets() -> "Store":
+            return secrets.secrets_of(self.shared.store.view, self.shared.store_access(self._distribution))
 
-        return secrets.secret_value(secrets_of, text)
+        return secrets.secret_value(open_secrets, text)
 
 
 def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) -> Plan:
@@ -215,9 +215,9 @@ def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) 
     """
     if not state.discoverers:
         return plan
-    state.late = late = LateDiscoverers(state.discoverers, None if runtime is None else runtime.of)
+    state.late = late = LateDiscoverers(state.discoverers, None if runtime is None else runtime.runtime_for)
     names = find_installed().tools
-    plan = with_discovered(plan, state.workspace, names, late)
+    plan = refresh_discovered(plan, state.workspace, names, late)
     began = monotonic()
     while (
         runtime is not None
@@ -225,7 +225,7 @@ def discover_late(plan: Plan, state: ToolboxState, runtime: LateRuntime | None) 
         and (left := began + plan.discovered.wait_s - monotonic()) > 0
         and runtime.wait(left)
     ):
-        plan = with_discovered(plan, state.workspace, names, late)
+        plan = refresh_discovered(plan, state.workspace, names, late)
     state.digest = plan.digest
     state.lines = LineFormat(state.profile, plan.digest, plan.profile.runner, redact_id)
     state.availability = compile_availability(plan.profile, plan.catalog)

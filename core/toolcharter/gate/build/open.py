@@ -115,9 +115,9 @@ def build_toolbox(
         last_approver: The approver if there is neither an *approver* nor an extension that answers.
         strict: For tests: a tool that breaks its own spec raises.
     """
-    with plan_for(profile, workspace, events) as (planned, sinks, seen):
-        plan, state = open_state(planned, workspace, sinks, approver, last_approver, strict=strict, seen=seen)
-        return _opened(plan, state, caller, framed=True)
+    with plan_for(profile, workspace, events) as (planned, sinks, survey):
+        plan, state = open_state(planned, workspace, sinks, approver, last_approver, strict=strict, survey=survey)
+        return _assemble_toolbox(plan, state, caller, framed=True)
 
 
 @contextmanager
@@ -132,12 +132,12 @@ def plan_for(
     sinks = (list(events) or ["stderr:"]) if isinstance(events, Iterable) and not isinstance(events, str) else [events]
     schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
     foreign = [scheme for scheme in schemes if scheme not in CORE_SCHEMES]
-    root, index, seen = existing_folder(workspace), find_installed(), new_survey()
-    let_imports_in = keep_imports_out(root, find_gate_code(root, index, seen))  # plugins are imported now
+    root, index, survey = existing_folder(workspace), find_installed(), new_survey()
+    restore_imports = keep_imports_out(root, find_gate_code(root, index, survey))  # plugins are imported now
     try:
-        yield plan_profile(profile, workspace=root, schemes=foreign, index=index), sinks, seen
+        yield plan_profile(profile, workspace=root, schemes=foreign, index=index), sinks, survey
     finally:
-        let_imports_in()
+        restore_imports()
 
 
 def open_toolbox(
@@ -163,10 +163,10 @@ def open_toolbox(
             need only the events of calls.
     """
     plan, state = open_state(plan, workspace, sinks, approver, strict=strict)
-    return _opened(plan, state, caller, framed=framed)
+    return _assemble_toolbox(plan, state, caller, framed=framed)
 
 
-def _opened(plan: Plan, state: ToolboxState, caller: Caller | None, *, framed: bool) -> Toolbox:
+def _assemble_toolbox(plan: Plan, state: ToolboxState, caller: Caller | None, *, framed: bool) -> Toolbox:
     state.opened_for = caller or state.opened_for
     try:
         if state.discoverers:
@@ -189,19 +189,19 @@ def open_state(
     *,
     strict: bool = False,
     believed: Iterable[Path] = (),
-    seen: Survey | None = None,
+    survey: Survey | None = None,
 ) -> tuple[Plan, ToolboxState]:
     """Open everything of a toolbox except its tools; a reload keeps this state.
 
-    *believed* are files and folders that the host executes or trusts. *seen* is the survey of the disk, if it was made
+    *believed* are files and folders that the host executes or trusts. *survey* is the survey of the disk, if it was made
     just now. Returns the plan under the ceilings of *workspace*, and the state.
     """
     root = existing_folder(workspace)
     sinks = tuple(sinks)
     require_state_outside(root, plan.policies, plan.extensions)
-    code = find_gate_code(root, plan.index or find_installed(), seen)
-    let_imports_in = keep_imports_out(root, code)
-    plan = plan.within(root)
+    code = find_gate_code(root, plan.index or find_installed(), survey)
+    restore_imports = keep_imports_out(root, code)
+    plan = plan.for_workspace(root)
     store = ProfileStore(
         plan.store_url,
         plan.store_place,
@@ -216,8 +216,8 @@ def open_state(
     def secret(text: str) -> str:
         return state.store.handle.secret(text, state.opened_for.tenant or "")
 
-    notifier, rates = _notifier(plan, loaded, secret), _rates(plan, secret)
-    answering = approver or loaded.approver or last_approver
+    notifier, rates = _make_notifier(plan, loaded, secret), _make_rate_limits(plan, secret)
+    chosen_approver = approver or loaded.approver or last_approver
     scope = RunnerScope(root, inventory.places, HiddenFiles(root, profile.hidden))
     state = ToolboxState(
         profile=profile.name,
@@ -238,8 +238,8 @@ def open_state(
         inventory=inventory,
         store=store,
         runners=Runners(profile.runner, loaded.runners.get(profile.runner or ""), scope),
-        open_approval=partial(_approval_service, answering, profile.approvals),
-        has_approver=answering is not None,
+        open_approval=partial(_make_approval_service, chosen_approver, profile.approvals),
+        has_approver=chosen_approver is not None,
         strict=strict,
         hidden=profile.hidden,
         limits_for=plan.limits_for,
@@ -248,7 +248,7 @@ def open_state(
         routes=loaded.routes,
         agent_host=loaded.agent_host,
     )
-    state.calls.on_close(let_imports_in)
+    state.calls.on_close(restore_imports)
     closers = (one.close for one in (notifier, rates) if one is not None)
     for close in (store.close, *loaded.closers, state.runners.close, *closers):
         state.calls.on_close(close)
@@ -263,14 +263,14 @@ def open_state(
         )
         state.calls.on_close(paths.close)
         state.facts |= plan.facts
-        state.session = _session(state, plan, loaded.read_roots)
+        state.session = _make_session_stage(state, plan, loaded.read_roots)
     except BaseException:
         state.close()
         raise
     return plan, state
 
 
-def _notifier(plan: Plan, loaded: LoadedPlugins, secret: Callable[[str], str]) -> "notify.Notifier | None":
+def _make_notifier(plan: Plan, loaded: LoadedPlugins, secret: Callable[[str], str]) -> "notify.Notifier | None":
     entries = [*plan.profile.notify, *(entry for ceiling in plan.ceilings for entry in ceiling.notify)]
     if not entries:
         return None
@@ -283,14 +283,14 @@ def _notifier(plan: Plan, loaded: LoadedPlugins, secret: Callable[[str], str]) -
     return notify.Notifier(entries, open_channel)
 
 
-def _rates(plan: Plan, secret: Callable[[str], str]) -> "binding.RateLimits | None":
+def _make_rate_limits(plan: Plan, secret: Callable[[str], str]) -> "binding.RateLimits | None":
     rates = [plan.profile.rates, *(ceiling.rates for ceiling in plan.ceilings)]
     if all(one == Rates(per=one.per, store=one.store) for one in rates):
         return None
     return binding.RateLimits(rates, aliases=plan.loaded.aliases, secret=secret)
 
 
-def _approval_service(
+def _make_approval_service(
     approver: "Approver | None", settings: Approvals, state: ToolboxState
 ) -> "s5_approval.ApprovalService":
     def emit(event: str, tail: bytes, fields: Mapping[str, Any]) -> bool:
@@ -309,7 +309,9 @@ def _approval_service(
     )
 
 
-def _session(state: ToolboxState, plan: Plan, read_roots: tuple[Path, ...]) -> "s4_session.SessionStage | None":
+def _make_session_stage(
+    state: ToolboxState, plan: Plan, read_roots: tuple[Path, ...]
+) -> "s4_session.SessionStage | None":
     """Return the session guards. They have paths of their own, because they also read files outside calls."""
     if plan.profile.session_guards == SessionGuards():
         return None
@@ -324,7 +326,7 @@ def build_tools_into(
     caller: Caller,
     *,
     base: ToolboxState | None = None,
-    kept: Mapping[str, BuiltTool] = _NO_TOOLS,
+    reused_tools: Mapping[str, BuiltTool] = _NO_TOOLS,
 ) -> Toolbox:
     """Build the tools of *plan*.
 
@@ -333,7 +335,7 @@ def build_tools_into(
         plan: The plan.
         caller: Who calls.
         base: The state that outlives the toolbox and holds the tools of plugins; by default *state*.
-        kept: Tools that are already built.
+        reused_tools: Tools that are already built.
     """
     base = base or state
     if state.policy.may_ask:
@@ -346,12 +348,12 @@ def build_tools_into(
     toolbox = Toolbox(state, tools, names, caller)
     for name, loaded in plan.loaded.specs.items():
         home = state if name in plan.discovered.tools else base
-        tools[name] = kept.get(name) or _build(home, plan, loaded, _runtime(home, base, loaded))
+        tools[name] = reused_tools.get(name) or _build_tool(home, plan, loaded, _make_runtime(home, base, loaded))
     base.view, base.allowance = toolbox.for_caller, lambda: plan.allowance
     return toolbox
 
 
-def _runtime(home: ToolboxState, base: ToolboxState, loaded: LoadedTool) -> Runtime:
+def _make_runtime(home: ToolboxState, base: ToolboxState, loaded: LoadedTool) -> Runtime:
     bounded = base.facts[loaded.spec.name].is_bounded
     assert home.paths is not None  # noqa: S101 - opened with the base; for the type checkers
 
@@ -362,7 +364,7 @@ def _runtime(home: ToolboxState, base: ToolboxState, loaded: LoadedTool) -> Runt
     return Runtime(home, home.paths, view, staged=loaded.spec.staged, bounded=bounded, distribution=loaded.distribution)
 
 
-def _build(state: ToolboxState, plan: Plan, loaded: LoadedTool, runtime: Runtime) -> BuiltTool:
+def _build_tool(state: ToolboxState, plan: Plan, loaded: LoadedTool, runtime: Runtime) -> BuiltTool:
     spec, owner = loaded.spec, f"{loaded.distribution} {loaded.version}"
     policy = plan.policies[spec.name]
     limits = plan.limits_for(spec.name)

@@ -70,7 +70,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what the profile permits, and of the versions of the loaded distributions."""
-        policies, extensions = _dumped(self.policies), _dumped(self.extensions)
+        policies, extensions = _dump_policies(self.policies), _dump_policies(self.extensions)
         return self.profile.digest(
             policies, extensions, self.loaded.distributions, self.ceilings, self.discovered.fingerprints
         )
@@ -78,7 +78,7 @@ class Plan:
     @cached_property
     def allowance(self) -> "Allowance":
         """What the profile permits a caller that sees all tools."""
-        policies, extensions = _dumped(self.policies), _dumped(self.extensions)
+        policies, extensions = _dump_policies(self.policies), _dump_policies(self.extensions)
         return self.profile.allowance(policies, extensions, self.ceilings, self.discovered.fingerprints)
 
     @property
@@ -115,7 +115,7 @@ class Plan:
             limits = limits.within(limits_of(ceiling.tool_limits, names)).within(ceiling.limits or Limits())
         return limits
 
-    def within(self, workspace: Path) -> "Plan":
+    def for_workspace(self, workspace: Path) -> "Plan":
         """Return the plan for *workspace*: under its ceilings, and with the tools that are discovered there.
 
         Raises:
@@ -125,9 +125,9 @@ class Plan:
             return self
         ceilings, faults = read_ceilings(workspace, os.environ)
         index = self.index or find_installed()
-        plan = replace(self, loaded=self.loaded.with_channels(_channels(self.profile, ceilings), index))
+        plan = replace(self, loaded=self.loaded.with_channels(_notification_channels(self.profile, ceilings), index))
         if has_discoverers(self.loaded):
-            plan = with_discovered(self, workspace, find_installed().tools)
+            plan = refresh_discovered(self, workspace, find_installed().tools)
         if ceilings:
             faults += find_unknown_names(plan.profile, ceilings, plan.catalog, find_installed().tools, lambda *_: "")
         if faults:
@@ -160,7 +160,7 @@ def plan_profile(
     if source.profile is None:
         raise ConfigurationError(faults)
     places, chosen = source.places, source.profile
-    store_url = _store_url(chosen, faults)
+    store_url = _resolve_store_url(chosen, faults)
     try:
         loaded = load_plugins(
             {name: places.of("tools", name) for name in chosen.tools},
@@ -170,40 +170,40 @@ def plan_profile(
             chosen.missing_ok,
             runner=None if chosen.runner in chosen.extensions else chosen.runner,
             others=[
-                *channel_needs(_channels(chosen, ceilings)),
+                *channel_needs(_notification_channels(chosen, ceilings)),
                 *([store_need(store_url, chosen.store.place)] if chosen.store and store_url else ()),
             ],
             index=index,
         )
     except PluginError as error:
-        faults += _faults_of_what_loads(source, chosen, ceilings, index)
+        faults += _find_partial_faults(source, chosen, ceilings, index)
         kind = ConfigurationError if faults else PluginError
         raise kind(in_file_order([*faults, *error.faults], source.places.root.place.file)) from error
-    policies = dict(_policies(source, "tools", chosen.tools, loaded.specs, faults))
-    extensions = dict(_policies(source, "extensions", chosen.all_extensions, loaded.extension_specs, faults))
-    rules = dict(_tool_rules(source, loaded, policies, faults))
-    loaded = _with_channels_of_tools(loaded, policies, source, index, faults)
+    policies = dict(_validate_policies(source, "tools", chosen.tools, loaded.specs, faults))
+    extensions = dict(_validate_policies(source, "extensions", chosen.all_extensions, loaded.extension_specs, faults))
+    rules = dict(_parse_tool_rules(source, loaded, policies, faults))
+    loaded = _load_tool_channels(loaded, policies, source, index, faults)
     plan = Plan(
         chosen, loaded, policies, extensions, ceilings, workspace, source.files, rules, index=index, store_url=store_url
     )
     try:
-        plan = with_discovered(plan, workspace, index.tools)
+        plan = refresh_discovered(plan, workspace, index.tools)
     except ConfigurationError as error:
         kind = PluginError if isinstance(error, PluginError) and not faults else ConfigurationError
-        raise kind(in_file_order([*faults, *_placed(error, source)], source.places.root.place.file)) from error
+        raise kind(in_file_order([*faults, *_add_places(error, source)], source.places.root.place.file)) from error
     faults += find_unknown_names(chosen, ceilings, plan.catalog, index.tools, places.of)
     if faults:
         raise ConfigurationError(in_file_order(faults, source.places.root.place.file))
     return _with_digest(plan)
 
 
-def _channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
+def _notification_channels(profile: Profile, ceilings: Iterable[Ceiling]) -> dict[str, str]:
     """Return the channels that notifications name, each with the place of the first entry that names it."""
     entries = [*profile.notify, *(entry for ceiling in ceilings for entry in ceiling.notify)]
     return {entry.deliver: entry.place for entry in reversed(entries) if entry.deliver != "log"}
 
 
-def _with_channels_of_tools(
+def _load_tool_channels(
     loaded: LoadedPlugins,
     policies: Mapping[str, Any],
     source: ProfileSource,
@@ -226,7 +226,7 @@ def _with_channels_of_tools(
     return loaded
 
 
-def _store_url(profile: Profile, faults: list[Fault]) -> str:
+def _resolve_store_url(profile: Profile, faults: list[Fault]) -> str:
     """Return the URL of the profile's store; empty if it names none, or if it has a fault, which goes to *faults*."""
     try:
         return "" if profile.store is None else profile.store.resolved(os.environ)
@@ -235,14 +235,14 @@ def _store_url(profile: Profile, faults: list[Fault]) -> str:
         return ""
 
 
-def _placed(error: ConfigurationError, source: ProfileSource) -> Iterator[Fault]:
+def _add_places(error: ConfigurationError, source: ProfileSource) -> Iterator[Fault]:
     """Yield the faults of a discovery. A fault that names a key of the profile gets the key's place."""
     for fault in error.faults:
         keys = fault.path.split(".")
         yield fault if fault.place or not fault.path else replace(fault, place=source.places.of(*keys))
 
 
-def _policies(
+def _validate_policies(
     source: ProfileSource,
     key: str,
     written: Mapping[str, dict[str, Any]],
@@ -267,7 +267,7 @@ def _policies(
             )
 
 
-def _tool_rules(
+def _parse_tool_rules(
     source: ProfileSource, loaded: LoadedPlugins, policies: Mapping[str, Any], faults: list[Fault]
 ) -> Iterator[tuple[str, tuple[Rule, ...]]]:
     """Yield the rules in the policies of tools of kind `bash`. Faults of rules go to *faults*."""
@@ -275,11 +275,11 @@ def _tool_rules(
         written = getattr(policy, "allow", ())
         if loaded.specs[name].spec.kind == "bash" and isinstance(written, tuple) and written:
             places = [source.places.of("tools", name, "allow", number) for number in range(len(written))]
-            rules = [_command_rule(text, place, faults) for text, place in zip(written, places, strict=True)]
+            rules = [_parse_command_rule(text, place, faults) for text, place in zip(written, places, strict=True)]
             yield name, tuple(rule for rule in rules if rule is not None)
 
 
-def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
+def _parse_command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
     """Parse a rule on commands. Returns None for a fault, which goes to *faults*."""
     try:
         rule = parse_rule(text, place)
@@ -292,7 +292,7 @@ def _command_rule(text: str, place: str, faults: list[Fault]) -> Rule | None:
     return rule
 
 
-def _faults_of_what_loads(
+def _find_partial_faults(
     source: ProfileSource, profile: Profile, ceilings: Sequence[Ceiling], index: InstalledPlugins
 ) -> list[Fault]:
     """Return the faults of names, limits and policies that can be found although some plugins do not load."""
@@ -307,7 +307,7 @@ def _faults_of_what_loads(
             continue
         specs += [tool.spec for tool in loaded.specs.values()]
         aliases += loaded.aliases
-        dict(_policies(source, "tools", profile.tools, loaded.specs, faults))
+        dict(_validate_policies(source, "tools", profile.tools, loaded.specs, faults))
     for name, place in _extension_places(source, profile).items():
         try:
             loaded = load_plugins({}, {name: place}, index=index)
@@ -315,7 +315,7 @@ def _faults_of_what_loads(
             all_known = False
             continue
         all_known = all_known and not has_discoverers(loaded)
-        dict(_policies(source, "extensions", profile.all_extensions, loaded.extension_specs, faults))
+        dict(_validate_policies(source, "extensions", profile.all_extensions, loaded.extension_specs, faults))
     if all_known:
         known = [*index.tools, *profile.tools]
         return [*faults, *find_unknown_names(profile, ceilings, build_catalog(profile, specs), known, source.places.of)]
@@ -336,11 +336,11 @@ def _with_digest(plan: Plan) -> Plan:
     try:
         _ = plan.digest  # The plan caches it.
     except (ValueError, TypeError) as error:
-        raise PluginError(_unwritable(plan)) from error
+        raise PluginError(_find_non_json_fields(plan)) from error
     return plan
 
 
-def _unwritable(plan: Plan) -> Iterator[Fault]:
+def _find_non_json_fields(plan: Plan) -> Iterator[Fault]:
     """Yield a fault for each field of a policy that is no JSON: a default, as a profile's own values are JSON."""
     owned: list[tuple[LoadedTool | LoadedExtension, Any]] = [
         *((plan.loaded.specs[name], policy) for name, policy in plan.policies.items()),
@@ -356,11 +356,11 @@ def _unwritable(plan: Plan) -> Iterator[Fault]:
                 yield Fault(owner, "", what, "The plugin's author has to fix its default.")
 
 
-def _dumped(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _dump_policies(policies: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {name: policy.canonical() for name, policy in policies.items()}
 
 
-def with_discovered(
+def refresh_discovered(
     plan: Plan, workspace: Path | None, installed: Iterable[str], late: "discover.LateDiscoverers | None" = None
 ) -> Plan:
     """Run the discoverers of *plan*, and replace the discovered tools by those that they find now.
@@ -385,8 +385,8 @@ def with_discovered(
         discovery.CapabilityBounds(one.allow, one.deny, one.max_safety)
         for one in (plan.profile.capabilities, *(ceiling.capabilities for ceiling in plan.ceilings))
     )
-    ground = discover.DiscoveryContext(plan.profile.name, folder, workspace, frozenset(installed), bounds)
-    discovered = discover.discover(registered, plan.extensions, ground, *(() if late is None else (late,)))
+    context = discover.DiscoveryContext(plan.profile.name, folder, workspace, frozenset(installed), bounds)
+    discovered = discover.discover(registered, plan.extensions, context, *(() if late is None else (late,)))
     if discovered == NO_TOOLS == plan.discovered:
         return plan
     policies = {name: policy for name, policy in plan.policies.items() if name in specs}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     docstring_parser = lazy("docstring_parser")
 
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_KEYWORD_KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +37,7 @@ class ToolFunction:
 
     @cached_property
     def _docstring(self) -> Any:
-        *_, inner = _layers(self.call)
+        *_, inner = _unwrap_layers(self.call)
         return docstring_parser.parse(inspect.getdoc(inner) or "")
 
     @property
@@ -67,7 +67,7 @@ def inspect_function(spec: ToolSpec[Any], built: object) -> ToolFunction:
     """
     if not callable(built):
         raise SpecError(f"ToolSpec {spec.name!r}: its constructor returned {built!r}, not a function")
-    *_, inner = layers = list(_layers(built))
+    *_, inner = layers = list(_unwrap_layers(built))
     if inspect.isgeneratorfunction(built) or inspect.isasyncgenfunction(built):
         raise SpecError(f"ToolSpec {spec.name!r}: its function is a generator; a tool returns its result in one piece")
     is_async = any(map(inspect.iscoroutinefunction, layers))
@@ -78,7 +78,7 @@ def inspect_function(spec: ToolSpec[Any], built: object) -> ToolFunction:
     parameters = inspect.signature(built).parameters
     if spec.parameters is not None:
         return ToolFunction(built, {}, None, is_async)
-    unnamed = [name for name, parameter in parameters.items() if parameter.kind not in _NAMED]
+    unnamed = [name for name, parameter in parameters.items() if parameter.kind not in _KEYWORD_KINDS]
     if unnamed:
         raise SpecError(
             f"ToolSpec {spec.name!r}: the arguments {', '.join(map(repr, unnamed))} of its function cannot be "
@@ -88,11 +88,13 @@ def inspect_function(spec: ToolSpec[Any], built: object) -> ToolFunction:
         hints = get_type_hints(inner, include_extras=True)
     except (NameError, TypeError) as error:
         raise SpecError(f"ToolSpec {spec.name!r}: an annotation of its function cannot be resolved: {error}") from error
-    resolved = {name: item.replace(annotation=readable(hints.get(name, Any))) for name, item in parameters.items()}
+    resolved = {
+        name: item.replace(annotation=adapt_annotation(hints.get(name, Any))) for name, item in parameters.items()
+    }
     return ToolFunction(built, resolved, hints.get("return"), is_async)
 
 
-def _layers(built: Any) -> Iterator[Any]:
+def _unwrap_layers(built: Any) -> Iterator[Any]:
     """Yield *built* and the callables within it: under decorators (as Strands' `@tool`), partials and `__call__`."""
     layer, seen = built, set[int]()
     while id(layer) not in seen:
@@ -104,7 +106,7 @@ def _layers(built: Any) -> Iterator[Any]:
             layer = getattr(layer, "__wrapped__", layer if inspect.isroutine(layer) else layer.__call__)
 
 
-def readable(annotation: Any) -> Any:
+def adapt_annotation(annotation: Any) -> Any:
     """Replace each `typing.TypedDict` in *annotation* by an equal type that pydantic can read.
 
     A type that contains itself is left as it is, and pydantic's error says what to do. Only needed for Python 3.11.
@@ -114,16 +116,16 @@ def readable(annotation: Any) -> Any:
     if sys.version_info >= (3, 12):
         return annotation
     try:
-        return _replaced(annotation)
+        return _replace_typed_dicts(annotation)
     except RecursionError:
         return annotation
 
 
-def _replaced(annotation: Any) -> Any:
+def _replace_typed_dicts(annotation: Any) -> Any:
     if is_typeddict(annotation):
-        return _converted(annotation)
+        return _convert_typed_dict(annotation)
     arguments = get_args(annotation)
-    replaced = tuple(_replaced(argument) for argument in arguments)
+    replaced = tuple(_replace_typed_dicts(argument) for argument in arguments)
     if replaced == arguments:
         return annotation
     origin: Any = get_origin(annotation)
@@ -132,14 +134,14 @@ def _replaced(annotation: Any) -> Any:
     return origin[replaced]
 
 
-def _converted(annotation: Any) -> Any:
+def _convert_typed_dict(annotation: Any) -> Any:
     if type(annotation).__module__ == "typing_extensions":
         return annotation
     fields: dict[str, Any] = {}
     for name, hint in get_type_hints(annotation, include_extras=True).items():
         plain = get_args(hint)[0] if get_origin(hint) in {Required, NotRequired} else hint
         marker: Any = Required if name in annotation.__required_keys__ else NotRequired
-        fields[name] = marker[_replaced(plain)]
+        fields[name] = marker[_replace_typed_dicts(plain)]
     make: Any = TypedDict  # checkers know its literal form only
     return make(annotation.__name__, fields)
 
@@ -164,4 +166,4 @@ def output_schema(spec: ToolSpec[Any], function: ToolFunction) -> dict[str, Any]
 @lru_cache(maxsize=256)
 def _schema_of(declared: Any) -> dict[str, Any]:
     """Return the schema of *declared*. Cached, because pydantic would build the validator again for each toolbox."""
-    return TypeAdapter(readable(declared)).json_schema()
+    return TypeAdapter(adapt_annotation(declared)).json_schema()
