@@ -13,7 +13,7 @@ from toolcharter.api.call import TRACE, Caller, Delegation
 from toolcharter.api.reasons import Reason
 from toolcharter.api.sessions import SESSION_RECORDS, Sessions, session_key
 from toolcharter.errors import Denied, ToolcharterError, ToolError
-from toolcharter.gate.redact import scrubbed
+from toolcharter.gate.redact import mask_secrets
 from toolcharter.gate.state import ToolboxState
 
 if TYPE_CHECKING:
@@ -79,14 +79,14 @@ class AgentLauncher:
             depth=parent.depth + 1,
         )
         named, seen = self._state.availability.named, view(parent)
-        left = {*seen} & {*view(child)}
-        left = left if request.tools is None else left & named(request.tools)
-        closed = tuple(
+        allowed = {*seen} & {*view(child)}
+        allowed = allowed if request.tools is None else allowed & named(request.tools)
+        globs = tuple(
             item.removeprefix(_CAPABILITY_PREFIX) for item in request.deny if item.startswith(_CAPABILITY_PREFIX)
         )
-        denied = named(item for item in request.deny if not item.startswith(_CAPABILITY_PREFIX)) | seen.touching(closed)
+        denied = named(item for item in request.deny if not item.startswith(_CAPABILITY_PREFIX)) | seen.touching(globs)
         above = parent.delegation or Delegation(parent, ())
-        return replace(child, delegation=above._replace(tools=tuple(sorted(left - denied))))
+        return replace(child, delegation=above._replace(tools=tuple(sorted(allowed - denied))))
 
 
 def _start_thread(target: Callable[[], None]) -> None:
@@ -178,14 +178,14 @@ class AgentThread:
         return outcome
 
     def _run_host(self, task: AgentTask) -> AgentResult:
-        given = self._host(task)
-        if isawaitable(given):
-            given = asyncio.run(self._until_stopped(given))
-        if not isinstance(given, AgentResult):
-            raise ToolError(f"The extension that runs agents returned {type(given).__name__}, not an AgentResult.")
-        return given
+        answer = self._host(task)
+        if isawaitable(answer):
+            answer = asyncio.run(self._run_until_stopped(answer))
+        if not isinstance(answer, AgentResult):
+            raise ToolError(f"The extension that runs agents returned {type(answer).__name__}, not an AgentResult.")
+        return answer
 
-    async def _until_stopped(self, run: Awaitable[Any]) -> Any:
+    async def _run_until_stopped(self, run: Awaitable[Any]) -> Any:
         task = asyncio.ensure_future(run)
         while not task.done() and not self.has_to_stop():
             await asyncio.wait({task}, timeout=_POLL_S)
@@ -220,7 +220,7 @@ class SessionInbox:
     def put(self, text: str, /, *, source: str, session: str = "", key: str = "") -> bool:
         """Leave *text* for a session, which gets it once; returns whether it was put."""
         sessions = sessions_of(self._state, self._caller)
-        return sessions.put(session or session_key(self._caller), scrubbed(source)[0], scrubbed(text)[0], key)
+        return sessions.put(session or session_key(self._caller), mask_secrets(source)[0], mask_secrets(text)[0], key)
 
 
 def sessions_of(state: ToolboxState, caller: Caller) -> Sessions:

@@ -25,7 +25,7 @@ from toolcharter.gate.build.inventory import existing_folder, require_store_outs
 from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
 from toolcharter.gate.build.plan import Plan, refresh_discovered
-from toolcharter.gate.redact import redact_id, scrubbed
+from toolcharter.gate.redact import mask_secrets, redact_id
 from toolcharter.gate.state import ProfileStore, ToolboxState
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.discover import extenders
@@ -112,13 +112,13 @@ class LiveToolbox:
         self._subscribers: dict[object, Subscriber] = {}
         self._retired: list[Toolbox] = []
         self._closed = False
-        base.reload, base.opened_for = self._reload_for_a_tool, caller
+        base.reload, base.opened_for = self._reload_for_tool, caller
         late = LateRuntime(base, is_live=True)
         self._plan = plan = discover_late(plan, base, late)
         self._first_fingerprints = _fold_names(plan.discovered.fingerprints)
         """The first fingerprint of each discovered tool in this session, by its name without case, as rules name it."""
         self._current = build_tools_into(base.child(), plan, caller, base=base)
-        base.emitter.set_preface(base.announce(caller, plan.loaded.distributions))
+        base.emitter.set_preface(base.opening_event(caller, plan.loaded.distributions))
         late.on_announcement(self._reload_if_usable)
 
     @property
@@ -172,7 +172,7 @@ class LiveToolbox:
             StoreUnavailable: The store cannot be reached.
         """
         caller = caller or self._caller
-        agents.sessions_of(self._base, caller).record(caller, role, scrubbed(text)[0], usage)
+        agents.sessions_of(self._base, caller).record(caller, role, mask_secrets(text)[0], usage)
 
     def inbox(self, *, caller: Caller | None = None) -> "tuple[InboxItem, ...]":
         """Take the items from the session's inbox: results of agents, fired jobs, messages. Each item is returned once.
@@ -207,7 +207,7 @@ class LiveToolbox:
             plan = refresh_discovered(self._plan, self._plan.workspace, find_installed().tools, self._base.late)
             after = plan.discovered.fingerprints
             if after != before:
-                self._replace(plan)
+                self._replace_toolbox(plan)
             self._plan = plan
             toolbox = self._current
         notes = list(plan.discovered.notes)
@@ -218,7 +218,7 @@ class LiveToolbox:
         return Reload(
             tools=tuple(sorted(after)),
             new=tuple(sorted(after.keys() - before.keys())),
-            changed=tuple(sorted(self._changed(plan))),
+            changed=tuple(sorted(self._find_changed_tools(plan))),
             gone=tuple(sorted(before.keys() - after.keys())),
             folders=plan.discovered.folders,
             notes=tuple(notes),
@@ -229,21 +229,21 @@ class LiveToolbox:
         with suppress(ConfigurationError, ToolboxClosed):
             self.reload()
 
-    def _reload_for_a_tool(self) -> Reload:
+    def _reload_for_tool(self) -> Reload:
         if not extenders(self._plan.extensions):
             message = "The profile permits no new tools during a session: no discoverer says `extend: true`."
             raise Denied(Reason.NOT_AVAILABLE, message)
         return self.reload()
 
-    def _changed(self, plan: Plan) -> frozenset[str]:
+    def _find_changed_tools(self, plan: Plan) -> frozenset[str]:
         """Return the tools whose code has changed, except those whose own extension asks about them."""
         present = plan.discovered.fingerprints.items()
         changed = frozenset(name for name, code in present if self._first_fingerprints.get(fold(name), code) != code)
         return changed - plan.discovered.asked_about
 
-    def _replace(self, plan: Plan) -> None:
+    def _replace_toolbox(self, plan: Plan) -> None:
         base, old = self._base, self._current
-        changed = self._changed(plan)
+        changed = self._find_changed_tools(plan)
         checks = tuple(check for check in base.checks if check.plugin != _CORE_PLUGIN)
         child = base.child(
             digest=plan.digest,
@@ -260,9 +260,9 @@ class LiveToolbox:
         # For events of plugins' tools outside calls.
         base.digest, base.lines = child.digest, child.lines
         if base.emitter.has_written_preface:
-            base.emitter.emit(base.announce(self._caller, plan.loaded.distributions))
+            base.emitter.emit(base.opening_event(self._caller, plan.loaded.distributions))
         else:
-            base.emitter.set_preface(base.announce(self._caller, plan.loaded.distributions))
+            base.emitter.set_preface(base.opening_event(self._caller, plan.loaded.distributions))
         self._first_fingerprints = {**_fold_names(plan.discovered.fingerprints), **self._first_fingerprints}
         self._retire_toolbox(old)
 

@@ -126,8 +126,8 @@ class CallRegistry:
             self.closed = True
         for agent in list(self.agents):
             agent.cancel()
-        give_up = monotonic() + wait_s
-        while self.live and monotonic() < give_up:
+        deadline = monotonic() + wait_s
+        while self.live and monotonic() < deadline:
             sleep(0.005)
         for ctx, interrupt in list(self.live.values()):
             interrupt(ctx.abandon())
@@ -144,11 +144,11 @@ class CallRegistry:
         return errors
 
 
-def _no_channel(name: str, _url: str, _place: str) -> "Channel":
+def _refuse_channel(name: str, _url: str, _place: str) -> "Channel":
     raise NotDelivered(f"This toolbox does not know the channel {name!r}.")
 
 
-def _no_store(_: str) -> "StoreEngine":
+def _refuse_store(_: str) -> "StoreEngine":
     raise StoreUnavailable("This toolbox has no store.")
 
 
@@ -169,7 +169,7 @@ class ProfileStore:
         self,
         url: str = "",
         place: str = "",
-        open_engine: "Callable[[str], StoreEngine]" = _no_store,
+        open_engine: "Callable[[str], StoreEngine]" = _refuse_store,
         shared: "StoreHandle | None" = None,
     ) -> None:
         self._place = place
@@ -185,7 +185,7 @@ class ProfileStore:
         self._lock = threading.Lock()
 
     @property
-    def places(self) -> tuple[Path, ...]:
+    def state_paths(self) -> tuple[Path, ...]:
         """The files and folders of a store that the profile names."""
         return () if self._engine is None else tuple(self._engine.keeps_state_in())
 
@@ -277,7 +277,7 @@ class ToolboxState:
     """False for the state of a reloaded toolbox: it borrows sinks, runners and session guards, and must not close them."""
     open_approval: "Callable[[ToolboxState], ApprovalService] | None" = None
     """Makes the service of `approval`, when the first call has to wait for a person."""
-    open_channel: "Callable[[str, str, str], Channel]" = _no_channel
+    open_channel: "Callable[[str, str, str], Channel]" = _refuse_channel
     """Opens a channel, given its name, its URL and the place for faults."""
     discoverers: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The methods `discover_tools` of the extensions' objects, by the name of the extension."""
@@ -336,10 +336,10 @@ class ToolboxState:
         if approval is not None:
             approval.withdraw(ctx)
 
-    def announce(self, caller: "Caller", versions: Mapping[str, str]) -> bytes:
+    def opening_event(self, caller: "Caller", versions: Mapping[str, str]) -> bytes:
         """Return the event `toolbox.open`, which describes this toolbox."""
         system, runner = os.uname(), self.runners.name_for(bounded=False)
-        opened = {
+        described = {
             "files": [redact_id(file.absolute()) for file in self.files],
             "workspace": redact_id(self.workspace),
             "versions": {"toolcharter": import_module("toolcharter").__version__, **versions},
@@ -352,7 +352,7 @@ class ToolboxState:
             "hidden_from_programs": runner != HOST if self.hidden and runner else None,
         }
         self.opened_for = caller
-        return self.lines.frame(TOOLBOX_OPEN, caller, opened)
+        return self.lines.frame(TOOLBOX_OPEN, caller, described)
 
     def _close_emitter(self) -> None:
         """Write the event `toolbox.close`, if any other event was written, and close the sinks."""

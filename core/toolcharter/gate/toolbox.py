@@ -200,7 +200,7 @@ class Toolbox(Mapping[str, Tool]):
 
     def built_tool(self, name: str) -> BuiltTool | None:
         """Return the tool with the name or alias *name*; None if the profile has none. For hosts."""
-        pipeline = self._find(name)
+        pipeline = self._find_pipeline(name)
         return None if pipeline is None else pipeline.tool
 
     def pipeline_for(self, tool: BuiltTool) -> CallPipeline:
@@ -212,7 +212,7 @@ class Toolbox(Mapping[str, Tool]):
         return self._state.limits_for(name)
 
     def __getitem__(self, name: str) -> Tool:
-        pipeline = self._find(name)
+        pipeline = self._find_pipeline(name)
         if pipeline is None:
             raise KeyError(name)
         return Tool(pipeline)
@@ -249,7 +249,7 @@ class Toolbox(Mapping[str, Tool]):
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
         """Call a tool through the gate. A name that the profile does not have gives a denial."""
-        pipeline = self._find(name)
+        pipeline = self._find_pipeline(name)
         if pipeline is None:
             return self._refuse_unknown(name, args, call_id, parent_id)
         return pipeline.call(args, call_id=call_id, parent_id=parent_id)
@@ -258,7 +258,7 @@ class Toolbox(Mapping[str, Tool]):
         self, name: str, args: Mapping[str, Any], *, call_id: str | None = None, parent_id: str | None = None
     ) -> ToolResult:
         """Call a tool through the gate from asynchronous code."""
-        pipeline = self._find(name)
+        pipeline = self._find_pipeline(name)
         if pipeline is None:
             return self._refuse_unknown(name, args, call_id, parent_id)
         return await pipeline.acall(args, call_id=call_id, parent_id=parent_id)
@@ -266,19 +266,19 @@ class Toolbox(Mapping[str, Tool]):
     def decide(self, name: str, args: Mapping[str, Any]) -> Decision:
         """Return what the gate would decide about a call. Runs, counts and logs nothing."""
         self._state.calls.require_open()
-        pipeline = self._find(name)
-        return self._unknown(name) if pipeline is None else dry_run.dry_run(pipeline, args).decision
+        pipeline = self._find_pipeline(name)
+        return self._decide_unknown(name) if pipeline is None else dry_run.dry_run(pipeline, args).decision
 
     async def adecide(self, name: str, args: Mapping[str, Any]) -> Decision:
         """`decide` from asynchronous code."""
         self._state.calls.require_open()
-        pipeline = self._find(name)
-        return self._unknown(name) if pipeline is None else (await dry_run.adry_run(pipeline, args)).decision
+        pipeline = self._find_pipeline(name)
+        return self._decide_unknown(name) if pipeline is None else (await dry_run.adry_run(pipeline, args)).decision
 
     def explain(self, name: str, args: Mapping[str, Any]) -> "Explanation":
         """Explain the answer of `decide`, stage by stage. Runs, counts and logs nothing."""
         self._state.calls.require_open()
-        pipeline = self._find(name)
+        pipeline = self._find_pipeline(name)
         if pipeline is None:
             return self._explain_unknown(name, args)
         return explain.explain(pipeline, dry_run.dry_run(pipeline, args), redact_name(name), args)
@@ -286,7 +286,7 @@ class Toolbox(Mapping[str, Tool]):
     async def aexplain(self, name: str, args: Mapping[str, Any]) -> "Explanation":
         """`explain` from asynchronous code."""
         self._state.calls.require_open()
-        pipeline = self._find(name)
+        pipeline = self._find_pipeline(name)
         if pipeline is None:
             return self._explain_unknown(name, args)
         return explain.explain(pipeline, await dry_run.adry_run(pipeline, args), redact_name(name), args)
@@ -340,7 +340,7 @@ class Toolbox(Mapping[str, Tool]):
     def __repr__(self) -> str:
         return f"<Toolbox {self.profile!r}: {', '.join(self._visible)}>"
 
-    def _find(self, name: str) -> CallPipeline | None:
+    def _find_pipeline(self, name: str) -> CallPipeline | None:
         if not isinstance(name, str):
             return None
         pipeline = self._pipelines.get(name)
@@ -352,12 +352,12 @@ class Toolbox(Mapping[str, Tool]):
                 pipeline = self._pipelines[canonical] = CallPipeline(self._state, self._tools[canonical], self._caller)
         return pipeline
 
-    def _unknown(self, name: str) -> Decision:
+    def _decide_unknown(self, name: str) -> Decision:
         shown = redact_name(name)
         return unknown_tool(shown, did_you_mean(shown, self._visible) or None)
 
     def _explain_unknown(self, name: str, args: Mapping[str, Any]) -> "Explanation":
-        return explain.explain_unknown(self._state, redact_name(name), args, self._unknown(name), self._tools)
+        return explain.explain_unknown(self._state, redact_name(name), args, self._decide_unknown(name), self._tools)
 
     def _refuse_unknown(
         self, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
@@ -367,7 +367,7 @@ class Toolbox(Mapping[str, Tool]):
         ctx = begin_call(redact_name(name), self._caller, 0.0, call_id, parent_id)
         lines = state.lines.for_tool(ctx.tool, None, self._caller)
         ctx.tail = lines.tail(ctx.call_id, ctx.parent_id, None, redact_args(args, state.args_detail))
-        decision = self._unknown(name)
+        decision = self._decide_unknown(name)
         ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
         notify = None if state.notifier is None else notifications(state.notifier, ToolFacts(ctx.tool))
         build = ResultBuilder().build

@@ -173,7 +173,7 @@ def _assemble_toolbox(plan: Plan, state: ToolboxState, caller: Caller | None, *,
             plan = late.discover_late(plan, state, late.LateRuntime(state, is_live=False) if framed else None)
         toolbox = build_tools_into(state, plan, caller or Caller())
         if framed:
-            state.emitter.set_preface(state.announce(caller or Caller(), plan.loaded.distributions))
+            state.emitter.set_preface(state.opening_event(caller or Caller(), plan.loaded.distributions))
     except BaseException:
         state.close()
         raise
@@ -209,7 +209,7 @@ def open_state(
     )
     policies = (*plan.policies.values(), *plan.extensions.values())
     orders = (root / name for policy in policies for name in policy.takes_orders_from())
-    inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.places, *orders))
+    inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.state_paths, *orders))
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
 

@@ -9,7 +9,7 @@ from toolcharter._lazy import lazy
 from toolcharter.api.call import ToolResult
 from toolcharter.api.reasons import RETRYABLE
 from toolcharter.gate.call import CallContext
-from toolcharter.gate.redact import redact_text, scrubbed
+from toolcharter.gate.redact import mask_secrets, redact_text
 from toolcharter.guards.output import structured, truncate
 from toolcharter.guards.secrets import scrub_json
 
@@ -41,7 +41,7 @@ class ResultBuilder(NamedTuple):
         Raises:
             Exception: The tool has recorded data that JSON cannot represent.
         """
-        text, masked_in_text = scrubbed(ctx.text)
+        text, masked_in_text = mask_secrets(ctx.text)
         redactions = masked_in_text
         data, message, user_text = ctx.data, ctx.message, ctx.user_text
         if self.parse_output and ctx.outcome == "ok" and data is None:
@@ -55,9 +55,9 @@ class ResultBuilder(NamedTuple):
                 data, found = echoes.mask_echoes(data, echoes.masked_lines(str(ctx.text)))
                 redactions += found
         if message is not None:
-            message = text if message == ctx.text else scrubbed(message)[0]
+            message = text if message == ctx.text else mask_secrets(message)[0]
         if user_text is not None:
-            user_text, found = scrubbed(user_text)
+            user_text, found = mask_secrets(user_text)
             redactions += found
         truncated = ctx.truncated
         if self.limit.max_chars is not None:
