@@ -70,8 +70,8 @@ ATTACKS = {
     9: Attack(
         "a program lowers its mark and outlives its call",
         (
-            "tests/core/guards/process/test_watched.py::test_what_a_program_starts_ends_with_it",
-            "tests/core/guards/process/test_watched.py::test_what_a_program_starts_ends_with_the_toolbox",
+            "tests/core/guards/process/test_start.py::test_what_a_program_starts_ends_with_it",
+            "tests/core/guards/process/test_start.py::test_what_a_program_starts_ends_with_the_toolbox",
         ),
     ),
     10: Attack(

@@ -92,7 +92,7 @@ def test_an_interrupt_ends_the_sandbox(runner: BwrapRunner, monkeypatch: pytest.
         assert wait_until(lambda: living("sleep", number) != [])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(supervise._Supervision, "_attend", interrupt)
+    monkeypatch.setattr(supervise._Supervision, "_serve_until", interrupt)
     with pytest.raises(KeyboardInterrupt):
         runner.run(job("sleep", number))
 

@@ -87,11 +87,11 @@ class GovernedRunner:
         self._check()
         started = time.monotonic()
         job = jobs.Job(
-            argv=_vector(argv),
+            argv=_require_argv(argv),
             cwd="." if cwd is None else self._folder(cwd),
             env={**self._environment, **trace_variables(), **(env or {})},
             stdin=stdin,
-            expires=_expiry(started, timeout_s, self._deadline()),
+            expires=_expiry_of(started, timeout_s, self._deadline()),
             max_output_bytes=max_output_bytes,
             limits=limits or jobs.ProcessLimits(),
             read_only=self._read_only,
@@ -119,7 +119,7 @@ class GovernedRunner:
         drops_errors: bool = False,
     ) -> Running:
         """Start *argv* as `ToolRuntime.spawn` specifies. Raises as `__call__` does. *drops_errors* is as in `Job`."""
-        job = self._lasting(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
+        job = self._lasting_job(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
         return self._runner().start(replace(job, drops_errors=drops_errors), terminal)
 
     def detach(
@@ -134,7 +134,7 @@ class GovernedRunner:
         network: bool = False,
     ) -> Detached:
         """Let another process start *argv*, as `ToolRuntime.detach` specifies. Raises as `__call__` does."""
-        job = self._lasting(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
+        job = self._lasting_job(argv, cwd, self._with_terminal(env, terminal), limits, network=network)
         opener = _opener(self._runner())
         if opener is None:
             what = f"The runner {self._runner().name!r} starts no programs that outlive the toolbox."
@@ -145,7 +145,7 @@ class GovernedRunner:
         """Whether the runner can start programs that outlive the toolbox, from another process."""
         return _opener(self._runner()) is not None
 
-    def _lasting(
+    def _lasting_job(
         self,
         argv: Sequence[str],
         cwd: OpenFolder | None,
@@ -156,9 +156,9 @@ class GovernedRunner:
     ) -> "Job":
         """Build the job of a program that keeps running after the call has ended."""
         self._check()
-        _expiry(time.monotonic(), None, self._deadline())
+        _expiry_of(time.monotonic(), None, self._deadline())
         return jobs.Job(
-            argv=_vector(argv),
+            argv=_require_argv(argv),
             cwd="." if cwd is None else self._folder(cwd),
             env=env,
             limits=limits or jobs.ProcessLimits(),
@@ -173,7 +173,7 @@ class GovernedRunner:
 
     def _folder(self, folder: OpenFolder) -> str:
         """Return the current path of the open folder, which may have been renamed, relative to the workspace."""
-        name = self._named(folder)
+        name = self._current_path(folder)
         try:
             if os.path.samestat(os.stat(self._workspace / name), os.fstat(folder.fileno())):
                 return name
@@ -181,7 +181,7 @@ class GovernedRunner:
             pass
         raise ToolError(f"The folder {folder.path!r} has changed.", retryable=True)
 
-    def _named(self, folder: OpenFolder) -> str:
+    def _current_path(self, folder: OpenFolder) -> str:
         held = f"{DESCRIPTORS}/{folder.fileno()}"
         if not os.path.lexists(held):
             return folder.path
@@ -226,13 +226,13 @@ def _opener(runner: ProgramRunner) -> Callable[[], ProgramRunner] | None:
     return elsewhere()
 
 
-def _vector(argv: Sequence[str]) -> tuple[str, ...]:
+def _require_argv(argv: Sequence[str]) -> tuple[str, ...]:
     if not argv:
         raise ToolError("The argument vector is empty, so it names no program.", reason=PROGRAM_NOT_FOUND)
     return tuple(argv)
 
 
-def _expiry(now: float, timeout_s: float | None, deadline: float) -> float:
+def _expiry_of(now: float, timeout_s: float | None, deadline: float) -> float:
     if deadline <= now:
         raise ToolError("The call has no time left to start a program.", reason=Reason.TIMED_OUT, retryable=True)
     return deadline if timeout_s is None else min(deadline, now + timeout_s)

@@ -19,14 +19,14 @@ from toolcharter.guards.process.local import LocalRunner
 
 if TYPE_CHECKING:
     from toolcharter.api.job import Job
-    from toolcharter.guards.process import launch, limits, started
+    from toolcharter.guards.process import launch, limits, start
     from toolcharter.guards.process.launch import Launch
     from toolcharter.guards.process.marks import Mark
-    from toolcharter.guards.process.started import Nursery
+    from toolcharter.guards.process.start import Nursery
 else:
     launch = lazy("toolcharter.guards.process.launch")
     limits = lazy("toolcharter.guards.process.limits")
-    started = lazy("toolcharter.guards.process.started")
+    start = lazy("toolcharter.guards.process.start")
 
 
 class HostProgramRunner(LocalRunner):
@@ -54,7 +54,7 @@ class HostProgramRunner(LocalRunner):
             is_wanted=job.is_wanted,
             max_output_bytes=job.max_output_bytes,
             name=job.argv[0],
-            nursery=self._watch(),
+            nursery=self._get_nursery(),
             mark=mark,
         )
 
@@ -64,11 +64,11 @@ class HostProgramRunner(LocalRunner):
         if self._nursery is not None:
             self._nursery.close()
 
-    def _watch(self) -> "Nursery | None":
+    def _get_nursery(self) -> "Nursery | None":
         """The process that starts programs and inherits their orphans; None where the system has no subreapers."""
         with self._lock:
             if self._nursery is None and sys.platform == "linux":
-                self._nursery = started.Nursery()
+                self._nursery = start.Nursery()
             return self._nursery
 
     def elsewhere(self) -> Callable[[], ProgramRunner]:

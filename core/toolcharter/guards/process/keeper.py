@@ -78,15 +78,15 @@ class Keeper:
         """Start the keeper if it does not run yet. Does nothing where programs cannot be marked."""
         if self._pipe is None and self._runner:
             with self._lock:
-                self._started()
+                self._ensure_started()
 
     def add(self, folder: str) -> None:
         """Have the keeper remove *folder* at the end if it is empty, inner folders first. No line break in its name."""
-        self._tell(f"+{folder}\n")
+        self._send(f"+{folder}\n")
 
     def drop(self, folder: str) -> None:
         """Note that *folder* has one user less. The keeper forgets it after the last one."""
-        self._tell(f"-{folder}\n")
+        self._send(f"-{folder}\n")
 
     def close(self) -> None:
         """Kill the processes that are left, and end the keeper. The caller has dropped all folders before."""
@@ -95,11 +95,11 @@ class Keeper:
                 self._release()
             self._release = self._pipe = None
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         with self._lock:
-            self._started().write(line.encode(errors="surrogateescape"))
+            self._ensure_started().write(line.encode(errors="surrogateescape"))
 
-    def _started(self) -> IO[bytes]:
+    def _ensure_started(self) -> IO[bytes]:
         if self._pipe is None:
             process = subprocess.Popen(
                 ["/bin/sh", "-c", _SCRIPT, str(self._runner)],
@@ -112,11 +112,11 @@ class Keeper:
                 start_new_session=True,
             )
             self._pipe = cast("IO[bytes]", process.stdin)
-            self._release = weakref.finalize(self, _end, self._pipe, process, self._runner)
+            self._release = weakref.finalize(self, _end_keeper, self._pipe, process, self._runner)
         return self._pipe
 
 
-def _end(pipe: IO[bytes], process: "subprocess.Popen[bytes]", runner: int) -> None:
+def _end_keeper(pipe: IO[bytes], process: "subprocess.Popen[bytes]", runner: int) -> None:
     """Kill the processes here, a hundred times as fast as the keeper could, and tell the keeper to end."""
     end_runner(runner)
     with suppress(BrokenPipeError):

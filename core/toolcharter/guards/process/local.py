@@ -68,7 +68,7 @@ class LocalRunner(ABC):
                 descriptors or of room on the disk.
         """
         try:
-            with self._turns.taken(job), self.prepared(job, self._new_mark(), on_terminal=False) as launch:
+            with self._turns.wait_for_turn(job), self.prepared(job, self._new_mark(), on_terminal=False) as launch:
                 return process_supervise.supervise(launch)
         except OSError as error:
             raise ToolError(f"{job.argv[0]} could not be run: {error.strerror}.", retryable=True) from error

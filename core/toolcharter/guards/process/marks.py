@@ -85,13 +85,13 @@ def signal_marked(mark: Mark, number: int, *, after: int, but_group: int | None 
 
 def end_marked(mark: Mark, *, after: int) -> None:
     """Kill every process with *mark*, including those forked meanwhile, until none is left or `_SWEEP_S` is up."""
-    _repeat(lambda: signal_marked(mark, signal.SIGKILL, after=after))
+    _repeat_until_none(lambda: signal_marked(mark, signal.SIGKILL, after=after))
 
 
 def end_runner(runner: int) -> None:
     """Like `end_marked`, for all programs of the runner with the mark *runner*."""
     if runner:
-        _repeat(lambda: _signal(_all_processes(), lambda limits: limits[1] == runner, signal.SIGKILL, None))
+        _repeat_until_none(lambda: _signal(_all_processes(), lambda limits: limits[1] == runner, signal.SIGKILL, None))
 
 
 def is_marked(pid: int) -> bool:
@@ -123,7 +123,7 @@ def _nurseries_above(pid: int) -> Iterator[int]:
                 yield pid
 
 
-def _repeat(finds_one: Callable[[], bool]) -> None:
+def _repeat_until_none(finds_one: Callable[[], bool]) -> None:
     until = time.monotonic() + _SWEEP_S
     while finds_one() and time.monotonic() < until:
         time.sleep(_PAUSE_S)

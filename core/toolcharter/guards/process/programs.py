@@ -44,7 +44,7 @@ class Programs:
         """
         found = self._pinned.get(name)
         if found is None:
-            found = self._pinned[name] = self._at(name) if "/" in name else self._on_path(name)
+            found = self._pinned[name] = self._resolve_path(name) if "/" in name else self._search_folders(name)
         return found
 
     def require_outside(self, name: str) -> None:
@@ -54,14 +54,14 @@ class Programs:
             Denied: `protected_path`.
         """
         path = next((path for folder in SEARCH_FOLDERS if _is_program(path := f"{folder}/{name}")), None)
-        if path is not None and not all(map(self._is_outside, _places(path))):
+        if path is not None and not all(map(self._is_outside, _real_paths(path))):
             raise Denied(Reason.PROTECTED_PATH, f"The program {name!r} lies in the workspace.")
 
     def is_shipped(self, path: str) -> bool:
         """Whether the program at *path* lies in the interpreter's own folders: a distribution installed it."""
-        return all(_is_below_any(place, interpreter_folders()) for place in _places(path))
+        return all(_is_below_any(place, interpreter_folders()) for place in _real_paths(path))
 
-    def _at(self, name: str) -> str:
+    def _resolve_path(self, name: str) -> str:
         if not name.startswith("/"):
             raise ToolError(f"The program {name!r} is neither a bare name nor absolute.", reason=PROGRAM_NOT_FOUND)
         if not _is_program(name):
@@ -70,7 +70,7 @@ class Programs:
             raise Denied(Reason.PROTECTED_PATH, f"The program {name!r} lies in the workspace.")
         return name
 
-    def _on_path(self, name: str) -> str:
+    def _search_folders(self, name: str) -> str:
         for folder in SEARCH_FOLDERS:
             path = f"{folder}/{name}"
             if name and _is_program(path) and self._is_trusted(path):
@@ -83,14 +83,15 @@ class Programs:
 
     def _is_trusted(self, path: str) -> bool:
         return all(
-            self._is_outside(place) or lies_in(place, Path(self._workspace), self.protected) for place in _places(path)
+            self._is_outside(place) or lies_in(place, Path(self._workspace), self.protected)
+            for place in _real_paths(path)
         )
 
     def _is_outside(self, path: str) -> bool:
         return not _is_below_any(path, (self._workspace,))
 
 
-def _places(path: str) -> set[str]:
+def _real_paths(path: str) -> set[str]:
     """The real path of the program's own name, and that of the file to which it leads."""
     folder, name = os.path.split(path)
     return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}

@@ -10,7 +10,7 @@ can change for itself. A child lives only while a program with the same mark run
 killed at once; a child that has taken the mark of another program ends with that program.
 
 Both processes end when the process that started them closes its end of the socket or dies. A program may stop both with
-SIGSTOP: the process that started the guardian then continues it (see `started`), and if that process dies, the kernel
+SIGSTOP: the process that started the guardian then continues it (see `start`), and if that process dies, the kernel
 does.
 
 Source: PR_SET_CHILD_SUBREAPER(2const), PR_SET_PDEATHSIG(2const); credentials(7).
@@ -62,7 +62,7 @@ class Nursery:
     def __init__(self, orders: int) -> None:
         os.set_inheritable(orders, False)  # noqa: FBT003 - it takes no keyword
         self._orders = socket.socket(fileno=orders)
-        self._wake = _wake_on_children()
+        self._wake = _open_wake_pipe()
         self._runs: dict[int, Run] = {}
         self._poll = select.poll()
         for descriptor in (orders, self._wake):
@@ -72,15 +72,15 @@ class Nursery:
         """Follow orders until the other end of the socket is closed."""
         while True:
             ready = {descriptor for descriptor, _ in self._poll.poll()}
-            if self._orders.fileno() in ready and not self._start():
+            if self._orders.fileno() in ready and not self._start_run():
                 return
             for run in [self._runs[descriptor] for descriptor in ready if descriptor in self._runs]:
-                self._hear(run)
+                self._forward_signals(run)
             if self._wake in ready:
                 _drain(self._wake)
-            self._attend()
+            self._end_finished_runs()
 
-    def _start(self) -> bool:
+    def _start_run(self) -> bool:
         """Start a program. Return False if the orders have ended."""
         data, given, _, _ = socket.recv_fds(self._orders, 1, 4)
         if not data:
@@ -89,7 +89,7 @@ class Nursery:
             os.set_inheritable(descriptor, False)  # noqa: FBT003 - it takes no keyword
         control, streams = socket.socket(fileno=given[0]), given[1:]
         try:
-            argv, cwd, env, mark, lingers = marshal.loads(_order(control))  # noqa: S302 - only the gate can write it
+            argv, cwd, env, mark, lingers = marshal.loads(_receive_order(control))  # noqa: S302 - only the gate can write it
             os.chdir(cwd)
             actions = [(os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams)]
             program = os.posix_spawn(
@@ -109,17 +109,17 @@ class Nursery:
                 os.close(stream)
         return True
 
-    def _hear(self, run: Run) -> None:
+    def _forward_signals(self, run: Run) -> None:
         """Forward signals to the run's processes. The end of the socket is the order to end the run."""
         numbers = b""
         with suppress(OSError):
             numbers = run.control.recv(64)
         run.is_over = run.is_over or not numbers
         for number in numbers:
-            for pid in self._members(run):
+            for pid in self._processes_of(run):
                 _kill(pid, number)
 
-    def _attend(self) -> None:
+    def _end_finished_runs(self) -> None:
         """End the runs that are over, and the children that belong to no run."""
         self._reap()
         over = [run for run in self._runs.values() if run.is_over or (run.status is not None and not run.lingers)]
@@ -136,16 +136,16 @@ class Nursery:
             self._reap(over)
         for run in over:
             if not (run.lingers and run.status is not None):
-                _say_end(run)
+                _report_end(run)
             run.control.close()
 
     def _reap(self, over: "list[Run] | tuple[()]" = ()) -> None:
-        for pid, status in _ended():
+        for pid, status in _reap_children():
             for run in (*self._runs.values(), *over):
                 if run.program == pid and run.status is None:
                     run.status = status
                     if run.lingers and run not in over:
-                        _say_end(run)
+                        _report_end(run)
 
     def _strays(self) -> list[int]:
         """The children that belong to no run."""
@@ -154,15 +154,15 @@ class Nursery:
         left = [pid for pid in _children() if pid not in programs]
         if (0, 0) in marks:  # Some programs could not be marked: any child may be theirs.
             return []
-        return [pid for pid in left if _mark(pid) not in marks]
+        return [pid for pid in left if _mark_of(pid) not in marks]
 
-    def _members(self, run: Run) -> list[int]:
+    def _processes_of(self, run: Run) -> list[int]:
         """The program, its orphans that have become children of the nursery, and all their descendants."""
-        tops = [pid for pid in _children() if (pid == run.program and run.status is None) or _mark(pid) == run.mark]
-        return _below(tops)
+        tops = [pid for pid in _children() if (pid == run.program and run.status is None) or _mark_of(pid) == run.mark]
+        return _with_descendants(tops)
 
 
-def guardian(nursery: int) -> None:
+def run_guardian(nursery: int) -> None:
     """Wait for the end of the process *nursery*, and end its orphans. If a program stops the nursery, continue it."""
     while True:
         with suppress(ChildProcessError):
@@ -172,14 +172,14 @@ def guardian(nursery: int) -> None:
             if pid != nursery or os.WIFSTOPPED(status):
                 continue
         break
-    end_children()
+    kill_children()
 
 
-def end_children() -> None:
+def kill_children() -> None:
     """Kill all children until none is left. A process that is forked meanwhile becomes a child and is killed, too."""
     until = time.monotonic() + _SWEEP_S
     while True:
-        _ended()
+        _reap_children()
         left = _children()
         if not left or time.monotonic() > until:
             return
@@ -188,11 +188,11 @@ def end_children() -> None:
         time.sleep(_PAUSE_S)
 
 
-def end_below(top: int) -> None:
+def kill_descendants(top: int) -> None:
     """Kill all descendants of the process *top*, from outside, until only zombies are left."""
     until = time.monotonic() + _SWEEP_S
     while True:
-        left = [pid for pid in _below([top])[1:] if _lives(pid)]
+        left = [pid for pid in _with_descendants([top])[1:] if _is_alive(pid)]
         if not left or time.monotonic() > until:
             return
         for pid in left:
@@ -203,10 +203,10 @@ def end_below(top: int) -> None:
 def is_stopped(top: int) -> bool:
     """Whether the guardian *top* or its nursery is stopped. Called by the guardian's parent."""
     ours = _command(top)
-    return any(_state(pid) in {b"T", b"t"} for pid in _below([top]) if pid == top or _command(pid) == ours)
+    return any(_state(pid) in {b"T", b"t"} for pid in _with_descendants([top]) if pid == top or _command(pid) == ours)
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     """Whether *pid* is neither gone nor a zombie."""
     return _state(pid) not in {b"", b"Z", b"X"}
 
@@ -223,16 +223,16 @@ def _command(pid: int) -> bytes:
     return b""
 
 
-def _say_end(run: Run) -> None:
+def _report_end(run: Run) -> None:
     with suppress(OSError):
         run.control.sendall(ENDED.pack(-signal.SIGKILL if run.status is None else run.status))
 
 
-def _order(control: socket.socket) -> bytes:
-    return _received(control, SIZE.unpack(_received(control, SIZE.size))[0])
+def _receive_order(control: socket.socket) -> bytes:
+    return _receive_exactly(control, SIZE.unpack(_receive_exactly(control, SIZE.size))[0])
 
 
-def _received(control: socket.socket, size: int) -> bytes:
+def _receive_exactly(control: socket.socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
         piece = control.recv(size - len(data))
@@ -242,7 +242,7 @@ def _received(control: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def _ended() -> list[tuple[int, int]]:
+def _reap_children() -> list[tuple[int, int]]:
     """Reap the children that have ended since the last call, and return each with its status."""
     found: list[tuple[int, int]] = []
     with suppress(ChildProcessError):
@@ -259,7 +259,7 @@ def _children() -> list[int]:
         return [pid for pid, parent in _parents().items() if parent == os.getpid()]
 
 
-def _below(tops: list[int]) -> list[int]:
+def _with_descendants(tops: list[int]) -> list[int]:
     """*tops* and all their descendants."""
     parents = _parents()
     found, known = list(tops), set(tops)
@@ -280,7 +280,7 @@ def _parents() -> dict[int, int]:
     return found
 
 
-def _mark(pid: int) -> tuple[int, int] | None:
+def _mark_of(pid: int) -> tuple[int, int] | None:
     with suppress(OSError):
         return resource.prlimit(pid, resource.RLIMIT_RTTIME)
     return None
@@ -291,23 +291,23 @@ def _kill(pid: int, number: int = signal.SIGKILL) -> None:
         os.kill(pid, number)
 
 
-def _adopt() -> None:
+def _become_subreaper() -> None:
     """Become a subreaper, and have the kernel continue this process at its parent's death if it is stopped."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     if prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) or prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0):
         os._exit(1)
 
 
-def _wake_on_children() -> int:
+def _open_wake_pipe() -> int:
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, _nothing)
+    signal.signal(signal.SIGCHLD, _ignore_signal)
     return reading
 
 
-def _nothing(_number: int, _frame: FrameType | None) -> None:
+def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: Python has already written the signal's number to the pipe."""
 
 
@@ -321,13 +321,13 @@ def main(orders: int) -> None:
     """Become the guardian, and the nursery below it."""
     for ignored in _IGNORED:
         signal.signal(ignored, signal.SIG_IGN)
-    _adopt()
+    _become_subreaper()
     nursery = os.fork()
     if nursery:
         os.close(orders)
-        guardian(nursery)
+        run_guardian(nursery)
     else:
-        _adopt()
+        _become_subreaper()
         Nursery(orders).serve()
 
 

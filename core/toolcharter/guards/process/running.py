@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from toolcharter.api.runner import TerminalSize
 from toolcharter.guards.process.launch import Launch, Started
-from toolcharter.guards.process.started import begin
-from toolcharter.guards.process.supervise import GRACE_S, POLL_S, starting
+from toolcharter.guards.process.start import start_program
+from toolcharter.guards.process.supervise import GRACE_S, POLL_S, translate_start_errors
 
 _MOST_INPUT_BYTES = 65_536
 
@@ -76,7 +76,7 @@ class RunningProgram:
         """Wait for the program's end and return its exit code; None if the time is up first."""
         until = time.monotonic() + timeout_s
         while (code := self.exit_code) is None and (left := until - time.monotonic()) > 0:
-            self._pause(left)
+            self._wait_for_end(left)
         return code
 
     def close(self) -> None:
@@ -98,7 +98,7 @@ class RunningProgram:
             self._exit_code = None if status is None else self._launch.exit_code(status)
         return self._exit_code
 
-    def _pause(self, most_s: float) -> None:
+    def _wait_for_end(self, most_s: float) -> None:
         descriptor = self._started.end_descriptor()
         if descriptor is None or descriptor < 0:
             time.sleep(min(most_s, POLL_S))
@@ -113,7 +113,7 @@ def start_on_pipes(launch: Launch, *, drops_errors: bool = False) -> RunningProg
 
     Raises as `supervise` does.
     """
-    with starting(launch), ExitStack() as theirs, ExitStack() as ours:
+    with translate_start_errors(launch), ExitStack() as theirs, ExitStack() as ours:
         stdin, input_ = os.pipe()
         theirs.callback(os.close, stdin)
         ours.callback(os.close, input_)
@@ -124,7 +124,9 @@ def start_on_pipes(launch: Launch, *, drops_errors: bool = False) -> RunningProg
         if drops_errors:
             stderr = os.open(os.devnull, os.O_WRONLY)
             theirs.callback(os.close, stderr)
-        program = RunningProgram(begin(replace(launch, lingers=True), (stdin, stdout, stderr)), launch, output, input_)
+        program = RunningProgram(
+            start_program(replace(launch, lingers=True), (stdin, stdout, stderr)), launch, output, input_
+        )
         ours.pop_all()
         return program
 
@@ -137,8 +139,10 @@ def start_on_terminal(launch: Launch, size: TerminalSize) -> RunningProgram:
     ours, theirs = os.openpty()
     try:
         set_size(theirs, size)
-        with starting(launch):
-            return RunningProgram(begin(replace(launch, lingers=True), (theirs, theirs, theirs)), launch, ours, ours)
+        with translate_start_errors(launch):
+            return RunningProgram(
+                start_program(replace(launch, lingers=True), (theirs, theirs, theirs)), launch, ours, ours
+            )
     except BaseException:
         os.close(ours)
         raise

@@ -19,31 +19,31 @@ def sockets_below(roots: Iterable[Path]) -> tuple[str, ...]:
 
     A sandbox that shows a root has to cover them.
     """
-    sockets = [place for name in _places() if (place := _socket_at(name))]
+    sockets = [place for name in _bound_paths() if (place := _socket_at(name))]
     real_roots = [(str(root), os.path.realpath(root)) for root in roots]
     return tuple(
-        sorted({shown for root, real in real_roots for place in sockets if (shown := _shown(place, root, real))})
+        sorted({shown for root, real in real_roots for place in sockets if (shown := _visible_path(place, root, real))})
     )
 
 
-def _shown(place: str, root: str, real: str) -> str:
+def _visible_path(place: str, root: str, real: str) -> str:
     """The path at which a sandbox that shows the folder *real* as *root* sees *place*; empty if it does not see it."""
     if place == real:
         return root
     return f"{root}{place.removeprefix(real)}" if place.startswith(f"{real}/") else ""
 
 
-def _places() -> Iterator[str]:
+def _bound_paths() -> Iterator[str]:
     """The paths to which sockets were bound, with the links of their folders resolved, once per folder."""
     folders: dict[str, str] = {}
-    for path in dict.fromkeys(_names()):  # /proc lists the name again for each end of each connection
+    for path in dict.fromkeys(_listed_names()):  # /proc lists the name again for each end of each connection
         folder, _, name = path.rpartition("/")
         if folder not in folders:
             folders[folder] = os.path.realpath(folder or "/")
         yield f"{folders[folder].rstrip('/')}/{name}"
 
 
-def _names() -> Iterator[str]:
+def _listed_names() -> Iterator[str]:
     """The absolute paths to which sockets were bound."""
     with suppress(OSError):
         for line in os.fsdecode(_LISTED.read_bytes()).splitlines():

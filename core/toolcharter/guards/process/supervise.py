@@ -12,7 +12,7 @@ from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import Ended
 from toolcharter.errors import ToolError
 from toolcharter.guards.process.launch import Launch, Started
-from toolcharter.guards.process.started import begin
+from toolcharter.guards.process.start import start_program
 
 CHUNK_BYTES = 65_536
 GRACE_S = 0.5
@@ -23,7 +23,7 @@ POLL_S = 0.02
 _ENDED = "ended"
 
 
-class _Kept:
+class _BoundedBuffer:
     """The first bytes of a stream. The rest is dropped, and `truncated` is set."""
 
     def __init__(self, limit: int) -> None:
@@ -49,19 +49,19 @@ def supervise(launch: Launch) -> Ended:
             system does not start the program.
     """
     with ExitStack() as pipes:
-        with starting(launch), ExitStack() as theirs:
+        with translate_start_errors(launch), ExitStack() as theirs:
             stdin = os.pipe() if launch.stdin else (os.open(os.devnull, os.O_RDONLY), None)
             theirs.callback(os.close, stdin[0])
             ours = None if stdin[1] is None else pipes.enter_context(os.fdopen(stdin[1], "wb", 0))
-            outputs = [_output(pipes, theirs) for _ in range(2)]
-            started = begin(launch, (stdin[0], outputs[0][1], outputs[1][1]))
+            outputs = [_output_pipe(pipes, theirs) for _ in range(2)]
+            started = start_program(launch, (stdin[0], outputs[0][1], outputs[1][1]))
         try:
             return _Supervision(started, launch, ours, [one for one, _ in outputs]).run()
         finally:
             started.end()
 
 
-def _output(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], int]:
+def _output_pipe(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], int]:
     """Make a pipe, and return the end that we read and the end that the program writes to."""
     reading, writing = os.pipe()
     theirs.callback(os.close, writing)
@@ -69,7 +69,7 @@ def _output(ours: ExitStack, theirs: ExitStack) -> tuple[IO[bytes], int]:
 
 
 @contextmanager
-def starting(launch: Launch) -> Generator[None]:
+def translate_start_errors(launch: Launch) -> Generator[None]:
     """Turn a failed start into a `ToolError`, and close `Launch.pass_fds` in any case."""
     try:
         yield
@@ -90,7 +90,7 @@ class _Supervision:
         self._launch = launch
         self._stdin = stdin
         self._pending = memoryview(launch.stdin)
-        self._kept = {pipe: _Kept(launch.max_output_bytes) for pipe in outputs}
+        self._buffers = {pipe: _BoundedBuffer(launch.max_output_bytes) for pipe in outputs}
         self._has_ended = False
         self._selector = selectors.DefaultSelector()
 
@@ -99,12 +99,12 @@ class _Supervision:
             stack.callback(self._selector.close)
             self._watch_pipes()
             self._watch_end()
-            timed_out = not self._attend(self._launch.expires, self._launch.is_wanted)
+            timed_out = not self._serve_until(self._launch.expires, self._launch.is_wanted)
             if timed_out:
                 self._terminate()
             status = self._started.end()
             self._read_rest()
-        out, err = self._kept.values()
+        out, err = self._buffers.values()
         ended = Ended(
             exit_code=self._launch.exit_code(status),
             stdout=bytes(out.data),
@@ -116,7 +116,7 @@ class _Supervision:
         return ended
 
     def _watch_pipes(self) -> None:
-        for pipe in self._kept:
+        for pipe in self._buffers:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, self._read)
         if self._stdin is not None:
@@ -124,12 +124,12 @@ class _Supervision:
             self._selector.register(self._stdin, selectors.EVENT_WRITE, self._write)
 
     def _watch_end(self) -> None:
-        # Without a descriptor for the process (macOS, old kernels) `_attend` polls instead.
+        # Without a descriptor for the process (macOS, old kernels) `_serve_until` polls instead.
         descriptor = self._started.end_descriptor()
         if descriptor is not None:
             self._selector.register(descriptor, selectors.EVENT_READ, _ENDED)
 
-    def _attend(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
+    def _serve_until(self, until: float, is_wanted: Callable[[], bool] | None = None) -> bool:
         """Serve the pipes until the program ends. Return False if *until* passes first or it is no longer wanted."""
         polls = _ENDED not in {key.data for key in self._selector.get_map().values()}
         beat_s = POLL_S if polls else BEAT_S if is_wanted is not None else 3600.0
@@ -148,7 +148,7 @@ class _Supervision:
 
     def _read(self, pipe: IO[bytes]) -> None:
         chunk = os.read(pipe.fileno(), CHUNK_BYTES)
-        self._kept[pipe].add(chunk)
+        self._buffers[pipe].add(chunk)
         if not chunk:
             self._selector.unregister(pipe)
 
@@ -163,11 +163,11 @@ class _Supervision:
 
     def _terminate(self) -> None:
         self._started.signal(signal.SIGTERM)
-        self._attend(time.monotonic() + GRACE_S)
+        self._serve_until(time.monotonic() + GRACE_S)
 
     def _read_rest(self) -> None:
         # Without waiting: if programs cannot be marked, a descendant outside the group may keep the pipe open for ever.
-        for pipe in self._kept:
+        for pipe in self._buffers:
             with suppress(BlockingIOError):
                 while pipe in self._selector.get_map():
                     self._read(pipe)

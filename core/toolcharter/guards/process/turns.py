@@ -13,9 +13,9 @@ from toolcharter.errors import ToolError
 if TYPE_CHECKING:
     from toolcharter.api.job import Job
 
-MOST_AT_ONCE = 128
+MAX_PROGRAMS = 128
 # How many descriptors the start of one program in a sandbox takes, and how many are left for the rest of our process.
-_EACH, _OURS = 16, 128
+_DESCRIPTORS_EACH, _DESCRIPTORS_OURS = 16, 128
 _BEAT_S = 0.5
 
 
@@ -23,10 +23,10 @@ class Turns:
     """Lets a limited number of jobs run at a time. Safe from many threads."""
 
     def __init__(self, most: int | None = None) -> None:
-        self._free = threading.BoundedSemaphore(most_at_once() if most is None else most)
+        self._free = threading.BoundedSemaphore(max_programs() if most is None else most)
 
     @contextmanager
-    def taken(self, job: "Job") -> Generator[None]:
+    def wait_for_turn(self, job: "Job") -> Generator[None]:
         """Wait for the turn of *job*, which ends with the context.
 
         Raises:
@@ -42,7 +42,11 @@ class Turns:
             self._free.release()
 
 
-def most_at_once() -> int:
-    """How many programs this process has descriptors for, at most `MOST_AT_ONCE`."""
+def max_programs() -> int:
+    """How many programs this process has descriptors for, at most `MAX_PROGRAMS`."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return MOST_AT_ONCE if soft == resource.RLIM_INFINITY else max(1, min(MOST_AT_ONCE, (soft - _OURS) // _EACH))
+    return (
+        MAX_PROGRAMS
+        if soft == resource.RLIM_INFINITY
+        else max(1, min(MAX_PROGRAMS, (soft - _DESCRIPTORS_OURS) // _DESCRIPTORS_EACH))
+    )

@@ -263,7 +263,7 @@ def test_a_descendant_that_left_the_group_does_not_hold_the_call(
 ) -> None:
     """Where nothing can be marked or watched, the end of the program ends the call, though others hold its pipes."""
     monkeypatch.setattr(marks, "new_runner_mark", lambda: 0)
-    monkeypatch.setattr(HostProgramRunner, "_watch", lambda _: None)
+    monkeypatch.setattr(HostProgramRunner, "_get_nursery", lambda _: None)
     code = (
         "import os, time, pathlib\n"
         "if os.fork() == 0:\n"
@@ -294,7 +294,7 @@ def test_an_interrupt_kills_the_group(run: HostRunner, workspace: Path, monkeypa
         assert wait_until(lambda: (workspace / "pid").exists() and bool((workspace / "pid").read_text().strip()))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(supervision._Supervision, "_attend", interrupt)
+    monkeypatch.setattr(supervision._Supervision, "_serve_until", interrupt)
     with pytest.raises(KeyboardInterrupt):
         run(["sh", "-c", "echo $$ > pid; sleep 60"])
 

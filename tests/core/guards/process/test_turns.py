@@ -11,7 +11,7 @@ from tests.core.guards.process.conftest import job, shell, wait_until
 
 from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner, turns
-from toolcharter.guards.process.turns import MOST_AT_ONCE, Turns, most_at_once
+from toolcharter.guards.process.turns import MAX_PROGRAMS, Turns, max_programs
 
 
 def test_programs_wait_for_their_turn(host: HostProgramRunner, workspace: Path) -> None:
@@ -68,8 +68,8 @@ def test_a_turn_ends_with_a_failure(host: HostProgramRunner) -> None:
 @pytest.mark.parametrize(
     ("soft", "most"),
     [
-        pytest.param(resource.RLIM_INFINITY, MOST_AT_ONCE, id="no limit"),
-        pytest.param(1_048_576, MOST_AT_ONCE, id="more than are of use"),
+        pytest.param(resource.RLIM_INFINITY, MAX_PROGRAMS, id="no limit"),
+        pytest.param(1_048_576, MAX_PROGRAMS, id="more than are of use"),
         pytest.param(1024, 56, id="the usual one"),
         pytest.param(100, 1, id="next to none"),
     ],
@@ -82,7 +82,7 @@ def test_there_are_as_many_turns_as_descriptors_allow(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(resource, "getrlimit", getrlimit)
 
-    assert most_at_once() == most
+    assert max_programs() == most
 
 
 def test_a_turn_that_ends_is_anothers() -> None:
@@ -90,11 +90,11 @@ def test_a_turn_that_ends_is_anothers() -> None:
     one, entered = Turns(1), threading.Event()
 
     def enter() -> None:
-        with one.taken(job("second")):
+        with one.wait_for_turn(job("second")):
             entered.set()
 
     with ThreadPoolExecutor(1) as pool:
-        with one.taken(job("first")):
+        with one.wait_for_turn(job("first")):
             waiting = pool.submit(enter)
             assert not entered.wait(0.1)
         waiting.result(60)

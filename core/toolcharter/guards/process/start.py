@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from toolcharter.guards.process.launch import Launch, Started
 from toolcharter.guards.process.marks import REAPER, Mark, end_marked, signal_marked
-from toolcharter.guards.process.reaper import ENDED, SIZE, STARTED, end_below, is_stopped
+from toolcharter.guards.process.reaper import ENDED, SIZE, STARTED, is_stopped, kill_descendants
 
 _PATIENCE_S = 10.0
 _RESUME_S = 0.05
@@ -26,7 +26,7 @@ _MOST_STOPS = 20
 """How often they may be found stopped during one wait. A program that stops them more often does so on purpose."""
 
 
-class Leader:
+class GroupLeader:
     """A child of this process that leads a process group. Satisfies `Started`."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", launch: Launch) -> None:
@@ -78,7 +78,7 @@ class Leader:
             os.killpg(self._process.pid, number)
 
 
-class Watched:
+class NurseryProgram:
     """A program below a nursery, which reports its end on a socket. Satisfies `Started`; safe from many threads."""
 
     def __init__(self, control: socket.socket, mark: Mark, guardian: "Guardian") -> None:
@@ -97,7 +97,7 @@ class Watched:
         """The status that the nursery has reported, or KILL's if the nursery ended without a report."""
         with self._lock:
             if self._status is None and self._is_open:
-                self._status = self._heard(socket.MSG_DONTWAIT)
+                self._status = self._receive_status(socket.MSG_DONTWAIT)
             return self._status
 
     def signal(self, number: int) -> None:
@@ -113,16 +113,16 @@ class Watched:
                 with suppress(OSError):
                     self._control.shutdown(socket.SHUT_WR)
                 if self._status is None:
-                    self._guardian.waits_for(self._control, select.POLLIN, _PATIENCE_S)
-                    self._status = self._heard(socket.MSG_DONTWAIT)
+                    self._guardian.wait_until_ready(self._control, select.POLLIN, _PATIENCE_S)
+                    self._status = self._receive_status(socket.MSG_DONTWAIT)
                 if self._status is None:
                     end_marked(self._mark, after=0)  # The nursery does not answer: kill what the mark finds.
                 # The socket ends when nothing of the program is left.
-                self._guardian.waits_for(self._control, select.POLLIN, _PATIENCE_S)
+                self._guardian.wait_until_ready(self._control, select.POLLIN, _PATIENCE_S)
                 self._control.close()
             return -signal.SIGKILL if self._status is None else self._status
 
-    def _heard(self, flags: int) -> int | None:
+    def _receive_status(self, flags: int) -> int | None:
         try:
             said = self._control.recv(ENDED.size, flags)
         except BlockingIOError:
@@ -148,25 +148,25 @@ class Guardian:
         self._process = process
         self._owner = os.getpid()
 
-    def waits_for(self, control: socket.socket, event: int, patience_s: float) -> bool:
+    def wait_until_ready(self, control: socket.socket, event: int, patience_s: float) -> bool:
         """Wait until *control* is ready for *event* of `poll`, or its peer has ended. False if the time is up first."""
         poll = select.poll()
         poll.register(control, event)
-        return self._keeps_on(lambda: bool(poll.poll(_RESUME_S * 1000)), patience_s)
+        return self._poll_until(lambda: bool(poll.poll(_RESUME_S * 1000)), patience_s)
 
-    def tell(self, control: socket.socket, data: bytes) -> None:
+    def send_all(self, control: socket.socket, data: bytes) -> None:
         """Send all of *data*, even if the nursery is stopped meanwhile."""
         rest = memoryview(data)
         while rest:
-            self.waits_for(control, select.POLLOUT, math.inf)
+            self.wait_until_ready(control, select.POLLOUT, math.inf)
             rest = rest[control.send(rest, socket.MSG_DONTWAIT) :]
 
     def end(self) -> None:
         """Wait for the guardian's end. The caller must have closed the nursery's orders."""
         if self._owner == os.getpid():
-            self._keeps_on(self._has_ended, _PATIENCE_S)
+            self._poll_until(self._has_ended, _PATIENCE_S)
 
-    def _keeps_on(self, is_done: Callable[[], bool], patience_s: float) -> bool:
+    def _poll_until(self, is_done: Callable[[], bool], patience_s: float) -> bool:
         """Call *is_done*, which waits up to `_RESUME_S`, until it is true, and continue the guardian in between."""
         until, stops = time.monotonic() + patience_s, 0
         while not is_done():
@@ -175,7 +175,7 @@ class Guardian:
             if self._owner == os.getpid():  # For a forked process the guardian is no child: its number may be reused.
                 stops += is_stopped(self._process.pid)
                 if stops > _MOST_STOPS:
-                    end_below(self._process.pid)
+                    kill_descendants(self._process.pid)
                 self._process.send_signal(signal.SIGCONT)
         return True
 
@@ -194,25 +194,25 @@ class Nursery:
         self._orders: tuple[socket.socket, Guardian] | None = None
         self._release: weakref.finalize[..., Nursery] | None = None
 
-    def start(self, launch: Launch, streams: tuple[int, int, int]) -> Watched:
+    def start(self, launch: Launch, streams: tuple[int, int, int]) -> NurseryProgram:
         """Start *launch* with three descriptors for its streams, which the caller still has to close.
 
         Raises:
             OSError: The system did not start the program, or the nursery was killed.
             ValueError: An argument or variable cannot be passed to a program.
         """
-        order = _encoded(launch)
+        order = _encode_launch(launch)
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                guardian = self._order([theirs.fileno(), *streams])
-            guardian.tell(ours, SIZE.pack(len(order)) + order)
-            guardian.waits_for(ours, select.POLLIN, math.inf)
+                guardian = self._send_order([theirs.fileno(), *streams])
+            guardian.send_all(ours, SIZE.pack(len(order)) + order)
+            guardian.wait_until_ready(ours, select.POLLIN, math.inf)
             _require_started(ours.recv(STARTED.size, socket.MSG_WAITALL))
         except BaseException:
             ours.close()
             raise
-        return Watched(ours, launch.mark, guardian)
+        return NurseryProgram(ours, launch.mark, guardian)
 
     def close(self) -> None:
         """End the nursery and all its programs."""
@@ -221,23 +221,23 @@ class Nursery:
                 self._release()
             self._release = self._orders = None
 
-    def _order(self, descriptors: list[int]) -> Guardian:
-        orders, guardian = self._started()
+    def _send_order(self, descriptors: list[int]) -> Guardian:
+        orders, guardian = self._ensure_started()
         try:
             socket.send_fds(orders, [b"!"], descriptors)
         except (BrokenPipeError, ConnectionResetError):  # A program has killed the nursery.
             self.close()
-            orders, guardian = self._started()
+            orders, guardian = self._ensure_started()
             socket.send_fds(orders, [b"!"], descriptors)
         return guardian
 
-    def _started(self) -> tuple[socket.socket, Guardian]:
+    def _ensure_started(self) -> tuple[socket.socket, Guardian]:
         with self._lock:
             if self._orders is None or self._owner != os.getpid():
-                self._orders, self._owner = self._start(), os.getpid()
+                self._orders, self._owner = self._spawn_guardian(), os.getpid()
             return self._orders
 
-    def _start(self) -> tuple[socket.socket, Guardian]:
+    def _spawn_guardian(self) -> tuple[socket.socket, Guardian]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
@@ -252,11 +252,11 @@ class Nursery:
                 pass_fds=(theirs.fileno(),),
             )
         guardian = Guardian(process)
-        self._release = weakref.finalize(self, _end, ours, guardian)
+        self._release = weakref.finalize(self, _end_guardian, ours, guardian)
         return ours, guardian
 
 
-def begin(launch: Launch, streams: tuple[int, int, int]) -> Started:
+def start_program(launch: Launch, streams: tuple[int, int, int]) -> Started:
     """Start *launch* with three descriptors for its streams, which the caller still has to close.
 
     Raises:
@@ -276,7 +276,7 @@ def begin(launch: Launch, streams: tuple[int, int, int]) -> Started:
         start_new_session=True,  # without preexec_fn and uid, CPython uses vfork
         pass_fds=launch.pass_fds,
     )
-    return Leader(process, launch)
+    return GroupLeader(process, launch)
 
 
 def _require_started(said: bytes) -> None:
@@ -287,7 +287,7 @@ def _require_started(said: bytes) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _encoded(launch: Launch) -> bytes:
+def _encode_launch(launch: Launch) -> bytes:
     argv = [os.fsencode(word) for word in launch.argv]
     env = {os.fsencode(name): os.fsencode(value) for name, value in launch.env.items()}
     texts = [*argv, *env, *env.values(), os.fsencode(launch.cwd)]
@@ -298,6 +298,6 @@ def _encoded(launch: Launch) -> bytes:
     return marshal.dumps((argv, os.fsencode(launch.cwd), env, tuple(launch.mark), launch.lingers))
 
 
-def _end(orders: socket.socket, guardian: Guardian) -> None:
+def _end_guardian(orders: socket.socket, guardian: Guardian) -> None:
     orders.close()
     guardian.end()
