@@ -63,7 +63,7 @@ def toolbox() -> Toolbox:
 def judged() -> Iterator[tuple[CallContext, bytes]]:
     """Yield each line as the gate has it after validation: the context of a decision, and the key of the cache."""
     for args in ({"command": line} for line in LINES):
-        yield PIPELINE.run_decision_stages(args, None, None, dry=True), PIPELINE.tool.reader.canonical(args)[1]
+        yield PIPELINE.run_decision_stages(args, None, None, dry=True), PIPELINE.tool.reader.canonicalize(args)[1]
 
 
 box = toolbox()

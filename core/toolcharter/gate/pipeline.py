@@ -33,7 +33,7 @@ from toolcharter.gate.stages.s1_arguments import InvalidArguments
 from toolcharter.gate.stages.s4_checks import Checks
 from toolcharter.gate.stages.s7_body import BodyStage
 from toolcharter.gate.stages.s8_result import ResultBuilder
-from toolcharter.gate.stages.s9_record import CallRecorder, notifications
+from toolcharter.gate.stages.s9_record import CallRecorder, make_notify_callback
 from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.gate.waiting import drive_async, drive_sync, refuse_inside_loop
@@ -72,9 +72,9 @@ class CallPipeline:
         self._session = state.session
         self.limits = None if state.rates is None else state.rates.bind(spec.name, caller.agent)
         """The rate limits that apply to the tool; None if there are none."""
-        self._keys = None if self.limits is None else s6_limits.keys_of(caller)
+        self._keys = None if self.limits is None else s6_limits.rate_keys_of(caller)
         self._may_ask = caller.delegation is None or caller.delegation.may_ask
-        self._caller_session = "" if self._session is None else s6_limits.session_of(caller)
+        self._caller_session = "" if self._session is None else s6_limits.session_key_of(caller)
         self._has_routes = bool(state.routes)
         self.has_guards = self._checks is not None or self._session is not None or self._has_routes
         """Whether checks, session guards or virtual files apply between policy and the body, to every call."""
@@ -89,7 +89,7 @@ class CallPipeline:
             staged=spec.staged,
             withdraw=state.withdraw,
             remember=None if self._session is None else self._remember,
-            notify=None if state.notifier is None else notifications(state.notifier, tool.facts),
+            notify=None if state.notifier is None else make_notify_callback(state.notifier, tool.facts),
             verify=self.verify,
         )
         self.body = BodyStage(tool, state.loop, self._record.interrupt)
@@ -158,7 +158,7 @@ class CallPipeline:
         ctx = begin_call(self._name, self.caller, self.tool.timeout_s, call_id, parent_id, dry=dry)
         action, raw = None, b"null"
         try:
-            action, raw = self._reader.canonical(args)
+            action, raw = self._reader.canonicalize(args)
             ctx.values = self._reader.validate(raw)
         except InvalidArguments as error:
             ctx.fail("arguments", Reason.INVALID_ARGUMENTS, str(error))
@@ -264,11 +264,11 @@ class CallPipeline:
         So a subagent shares its parent's limits.
         """
         known = self._keys
-        return known if known is not None and ctx.root is self.caller else s6_limits.keys_of(ctx.root)
+        return known if known is not None and ctx.root is self.caller else s6_limits.rate_keys_of(ctx.root)
 
     def _session_key(self, ctx: CallContext) -> str:
         """Return the key of the session under which the guards remember *ctx*."""
-        return self._caller_session if ctx.root is self.caller else s6_limits.session_of(ctx.root)
+        return self._caller_session if ctx.root is self.caller else s6_limits.session_key_of(ctx.root)
 
     def checked_call(self, ctx: CallContext) -> Call:
         """Return the call as checks and guards see it; made once."""

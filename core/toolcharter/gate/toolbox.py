@@ -15,7 +15,7 @@ from toolcharter.gate.call import begin_call
 from toolcharter.gate.pipeline import CallPipeline
 from toolcharter.gate.redact import redact_args, redact_name
 from toolcharter.gate.stages.s8_result import ResultBuilder
-from toolcharter.gate.stages.s9_record import CallRecorder, notifications
+from toolcharter.gate.stages.s9_record import CallRecorder, make_notify_callback
 from toolcharter.gate.state import ToolboxState
 from toolcharter.gate.tool import BuiltTool
 from toolcharter.policy.evaluate import unknown_tool
@@ -298,7 +298,7 @@ class Toolbox(Mapping[str, Tool]):
         """
         session = self._state.session
         if session is not None:
-            session.forget(s6_limits.session_of(self._caller), call_ids)
+            session.forget(s6_limits.session_key_of(self._caller), call_ids)
 
     def close(self) -> None:
         """Wait for calls under way, close the tools' resources, and flush the sinks.
@@ -369,7 +369,7 @@ class Toolbox(Mapping[str, Tool]):
         ctx.tail = lines.tail(ctx.call_id, ctx.parent_id, None, redact_args(args, state.args_detail))
         decision = self._decide_unknown(name)
         ctx.refuse(decision.stage, decision.reason or "", decision.message, hint=decision.hint)
-        notify = None if state.notifier is None else notifications(state.notifier, ToolFacts(ctx.tool))
+        notify = None if state.notifier is None else make_notify_callback(state.notifier, ToolFacts(ctx.tool))
         build = ResultBuilder().build
         return CallRecorder(state.calls, state.emitter, lines, build, required=state.required, notify=notify).finish(
             ctx

@@ -55,16 +55,16 @@ class ArgumentReader:
         )
         self.closed_names = self._names if is_closed else None
         """The names of all arguments; None if a schema of the plugin's own may permit others."""
-        self._droppable = self._validator.defaulted
-        strangers = sorted(set(self._aliases.values()) - self._names)
+        self._optional_names = self._validator.optional_names
+        unknown = sorted(set(self._aliases.values()) - self._names)
         clashes = sorted(set(self._aliases) & self._names)
-        if self._names and (strangers or clashes):
+        if self._names and (unknown or clashes):
             raise SpecError(
                 f"ToolSpec {spec.name!r}: argument_aliases "
-                + (f"lead to unknown arguments {strangers}" if strangers else f"{clashes} are arguments themselves")
+                + (f"lead to unknown arguments {unknown}" if unknown else f"{clashes} are arguments themselves")
             )
 
-    def canonical(self, given: Mapping[str, Any]) -> tuple[str | None, bytes]:
+    def canonicalize(self, given: Mapping[str, Any]) -> tuple[str | None, bytes]:
         """Stage 1: replace aliases by names, drop nulls, and make `action` lower case.
 
         Returns:
@@ -78,9 +78,11 @@ class ArgumentReader:
             raise InvalidArguments(f"arguments must be a mapping by name, not {type(given).__name__}")
         args = dict(given)
         if self._aliases and not self._aliases.keys().isdisjoint(args):
-            args = self._without_aliases(args)
+            args = self._replace_aliases(args)
         if None in args.values():
-            args = {name: value for name, value in args.items() if value is not None or name not in self._droppable}
+            args = {
+                name: value for name, value in args.items() if value is not None or name not in self._optional_names
+            }
         action = args.get("action")
         if action is not None:
             action = args["action"] = action.strip().lower() if isinstance(action, str) else action
@@ -92,7 +94,7 @@ class ArgumentReader:
             raise InvalidArguments(f"arguments are no JSON: {error}") from error
         return action if isinstance(action, str) else None, raw
 
-    def given(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def without_defaults(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Validated arguments as JSON types, without those that have their default."""
         defaults = self._validator.defaults
         return {
@@ -101,17 +103,17 @@ class ArgumentReader:
             if name not in defaults or not _is_same(value, defaults[name])
         }
 
-    def _without_aliases(self, args: dict[str, Any]) -> dict[str, Any]:
-        moved = {name: value for name, value in args.items() if name not in self._aliases}
+    def _replace_aliases(self, args: dict[str, Any]) -> dict[str, Any]:
+        renamed = {name: value for name, value in args.items() if name not in self._aliases}
         for alias, value in args.items():
             name = self._aliases.get(alias)
-            if name is None or (value is None and (name in self._droppable or name in moved)):
+            if name is None or (value is None and (name in self._optional_names or name in renamed)):
                 continue
             # Models set arguments that they do not use to null. So a null counts as absent if there is a value.
-            if moved.get(name) is not None and (moved[name] != value or type(moved[name]) is not type(value)):
+            if renamed.get(name) is not None and (renamed[name] != value or type(renamed[name]) is not type(value)):
                 raise InvalidArguments(f"{alias!r} is another name of {name!r}, and they have different values")
-            moved[name] = value
-        return moved
+            renamed[name] = value
+        return renamed
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -126,7 +128,7 @@ class _SignatureArguments:
         self._function = function
         parameters = function.parameters
         self.names = frozenset(parameters)
-        self.defaulted = frozenset(name for name, item in parameters.items() if item.default is not item.empty)
+        self.optional_names = frozenset(name for name, item in parameters.items() if item.default is not item.empty)
         # Aliases keep a parameter such as `model_config` or `json` apart from the model's own names.
         fields: dict[str, Any] = {
             f"p_{name}": (
@@ -168,7 +170,9 @@ class _SignatureArguments:
     @property
     def defaults(self) -> dict[str, Any]:
         """The defaults of the optional arguments by name, as JSON types."""
-        written = {name: item.default for name, item in self._function.parameters.items() if name in self.defaulted}
+        written = {
+            name: item.default for name, item in self._function.parameters.items() if name in self.optional_names
+        }
         return {name: to_jsonable_python(default, fallback=repr) for name, default in written.items()}
 
     @cached_property
@@ -211,7 +215,7 @@ class _SchemaArguments:
             for name, item in properties.items()
             if isinstance(item, Mapping) and "default" in item
         }
-        self.defaulted = frozenset(self.names - set(schema.get("required", ())))
+        self.optional_names = frozenset(self.names - set(schema.get("required", ())))
         try:
             # Patterns match in linear time, and no reference is ever fetched from outside.
             self._validator: Any = jsonschema_rs.validator_for(

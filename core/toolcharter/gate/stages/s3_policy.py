@@ -42,9 +42,9 @@ class PolicyStage:
         self._spec = spec = tool.spec
         self._tables = tables
         self._workspace = workspace
-        self._always = view.constant_decision if spec.invocation is None else None
+        self._constant_decision = view.constant_decision if spec.invocation is None else None
         # Without an invocation, `deny` and `ask` rules on commands could never match the tool's calls.
-        self._untold = _NO_INVOCATION if spec.kind == "bash" and view.matches_commands else None
+        self._no_invocation = _NO_INVOCATION if spec.kind == "bash" and view.matches_commands else None
         self._memo: dict[bytes, tuple[str | None, tuple[str, ...], Decision, DiskPreconditions | None]] = {}
 
     def judge(self, ctx: CallContext, raw: bytes) -> tuple[str | None, DiskPreconditions | None]:
@@ -53,34 +53,34 @@ class PolicyStage:
         Returns:
             The call's action, and what must hold on disk so that its commands do what their text says.
         """
-        if self._always is not None:
-            return _action(ctx), None
-        known = self._memo.get(raw)
-        if known is None:
-            subject, understanding = self.rule_input(ctx)
+        if self._constant_decision is not None:
+            return _action_argument(ctx), None
+        cached = self._memo.get(raw)
+        if cached is None:
+            subject, analysis = self.rule_input(ctx)
             try:
                 decision = self.view.decide(subject)
             except Exception as error:  # noqa: BLE001 - a call that cannot be decided is denied
                 message = f"The rules cannot judge the call: {type(error).__name__}."
                 decision = Decision("deny", "floor", Reason.NOT_UNDERSTOOD, message)
-            known = subject.action, subject.commands, decision, self._preconditions(decision, subject, understanding)
+            cached = subject.action, subject.commands, decision, self._preconditions(decision, subject, analysis)
             if len(raw) <= MAX_MEMO_BYTES:
                 if len(self._memo) >= MAX_MEMO:
                     self._memo.clear()
-                self._memo[raw] = known
-        action, ctx.commands, ctx.decision, preconditions = known
+                self._memo[raw] = cached
+        action, ctx.commands, ctx.decision, preconditions = cached
         return action, preconditions
 
     def _preconditions(
-        self, decision: Decision, subject: RuleInput, understanding: CommandAnalysis
+        self, decision: Decision, subject: RuleInput, analysis: CommandAnalysis
     ) -> DiskPreconditions | None:
         """Return the disk preconditions of commands that a rule allows by their text; None if `bash:*` allows all."""
         if decision.stage == "ask":  # If `allow` covers the call, an `ask` rule must not remove the guard.
             decision = self.view.by_mode(subject)
         # The commands of `cli` and `custom` tools are written by their author; no rule allows them by their text.
         is_command = self._spec.kind not in {"cli", "custom"}
-        by_letters = is_command and decision.outcome == "allow" and decision.rule is not None
-        return understanding.preconditions if by_letters and not self.view.permits.cover_everything else None
+        by_text = is_command and decision.outcome == "allow" and decision.rule is not None
+        return analysis.preconditions if by_text and not self.view.permits.cover_everything else None
 
     def rule_input(self, ctx: CallContext) -> tuple[RuleInput, CommandAnalysis]:
         """Return the call as rules see it, with defaults filled in, and the analysis of its commands."""
@@ -88,18 +88,18 @@ class PolicyStage:
         try:
             given = to_json_values(ctx.values)
             plain = with_plain_paths(given, self._spec.path_arguments, self._workspace)
-            args = self._with_aliases(plain)
-            written = None if plain is given else self._with_aliases(given)
+            args = self._add_aliases(plain)
+            written = None if plain is given else self._add_aliases(given)
             if invocation is None:
-                return RuleInput(_action(ctx), args, (), self._untold, written=written), NO_COMMANDS
-            action, commands = _checked(invocation(MappingProxyType(ctx.values)))
+                return RuleInput(_action_argument(ctx), args, (), self._no_invocation, written=written), NO_COMMANDS
+            action, commands = _unpack_invocation(invocation(MappingProxyType(ctx.values)))
         except Exception as error:  # noqa: BLE001 - a call that is not understood cannot be permitted
             message = f"The effect of the call is unknown: {type(error).__name__}."
             return RuleInput(None, {}, (), Refusal(Reason.NOT_UNDERSTOOD, message)), NO_COMMANDS
         found = analyse_commands(commands, self._workspace, self._tables)
         return RuleInput(action, args, found.commands, found.refusal, found.needs, found.unsupported, written), found
 
-    def _with_aliases(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _add_aliases(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Add the aliases of arguments to *args*: a rule may have been written with an alias."""
         aliases = self._spec.argument_aliases
         if not aliases:
@@ -117,13 +117,13 @@ def refuse(ctx: CallContext) -> None:
     ctx.rule = decision.rule
 
 
-def _action(ctx: CallContext) -> str | None:
+def _action_argument(ctx: CallContext) -> str | None:
     """Return the call's action if the tool has no `invocation`: the argument `action`."""
     action = argument(ctx.values, "action")
     return action if isinstance(action, str) else None
 
 
-def _checked(invocation: Invocation) -> tuple[str | None, Iterable[str | tuple[str, ...]]]:
+def _unpack_invocation(invocation: Invocation) -> tuple[str | None, Iterable[str | tuple[str, ...]]]:
     """Return the action and the commands of *invocation*; raise if they have wrong types."""
     action, commands = invocation.action, invocation.commands
     if not (action is None or isinstance(action, str)) or not isinstance(commands, tuple):

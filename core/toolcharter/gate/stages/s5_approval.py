@@ -225,7 +225,9 @@ class ApprovalService:
             MaskHidesCode: A mask would hide text that could be code.
         """
         spec = asked.tool.spec
-        shown = shown_call(asked.tool.reader.given(ctx.values), ctx.commands, runs_arguments=spec.kind == "bash")
+        shown = shown_call(
+            asked.tool.reader.without_defaults(ctx.values), ctx.commands, runs_arguments=spec.kind == "bash"
+        )
         shows = one_line(shown.args)
         why_not = self._why_not_always(asked, ctx, shown, shows)
         until = None if why_not else format_time(_now() + timedelta(days=self._settings.keep_days))

@@ -16,7 +16,7 @@ _UNNAMED = "-"
 """The session, or the agent, of callers that name none. Their calls are counted together, so that none escapes."""
 
 
-def keys_of(caller: Caller) -> RateKeys:
+def rate_keys_of(caller: Caller) -> RateKeys:
     """Return the session and the agent that calls of *caller* count for. A started agent counts for the first agent."""
     if caller.delegation is not None:
         caller = caller.delegation.top
@@ -24,7 +24,7 @@ def keys_of(caller: Caller) -> RateKeys:
     return RateKeys(session, caller.apart(caller.agent or caller.session or _UNNAMED))
 
 
-def session_of(caller: Caller) -> str:
+def session_key_of(caller: Caller) -> str:
     """Return the key of the session under which guards remember calls of *caller*. A started agent has its own.
 
     Callers without a session share a key if they have the same agent, user, channel and chat.

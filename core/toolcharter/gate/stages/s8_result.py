@@ -61,15 +61,15 @@ class ResultBuilder(NamedTuple):
             redactions += found
         truncated = ctx.truncated
         if self.limit.max_chars is not None:
-            text, is_cut = self._cut(text, ctx)
+            text, is_cut = self._truncate(text, ctx)
             truncated = truncated or is_cut
-            message = message and self._cut(message, ctx)[0]
-            user_text = user_text and self._cut(user_text, ctx)[0]
+            message = message and self._truncate(message, ctx)[0]
+            user_text = user_text and self._truncate(user_text, ctx)[0]
         hint = ctx.hint
         if hint is not None:
             hint = redact_text(hint)
             if hint and ctx.outcome != "ok":
-                text = self._with_hint(text, hint)
+                text = self._append_hint(text, hint)
         return ToolResult(
             ctx.outcome or "error",
             text,
@@ -86,14 +86,14 @@ class ResultBuilder(NamedTuple):
             round((monotonic() - ctx.started) * 1000, 2),
         )
 
-    def _cut(self, text: str, ctx: CallContext) -> tuple[str, bool]:
+    def _truncate(self, text: str, ctx: CallContext) -> tuple[str, bool]:
         """Truncate *text* to the limit. The first line of a denial, which names its reason, stays whole."""
         limit = self.limit.max_chars or 0
         if ctx.outcome == "denied" and text == ctx.text:
             limit = max(limit, text.find("\n") if "\n" in text else len(text))
         return truncate(text, limit, self.limit.strategy) if len(text) > limit else (text, False)
 
-    def _with_hint(self, text: str, hint: str) -> str:
+    def _append_hint(self, text: str, hint: str) -> str:
         """Append *hint* to *text*, if the limit leaves room for it."""
         line = f"\nHint: {hint}"
         limit = self.limit.max_chars

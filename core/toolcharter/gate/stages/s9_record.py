@@ -52,11 +52,11 @@ class CallRecorder(NamedTuple):
         self.registry.live[ctx.live_key] = ctx, self.interrupt
         ctx.first_half_written = True
         try:
-            taken = self.emitter.emit(self.lines.first_half(ctx.tail))
+            is_written = self.emitter.emit(self.lines.first_half(ctx.tail))
         except BaseException:
             self.interrupt(ctx)
             raise
-        if not taken and self.required:
+        if not is_written and self.required:
             ctx.refuse("audit", Reason.AUDIT_UNAVAILABLE, "An event sink that the profile requires cannot be written.")
 
     def interrupt(self, ctx: CallContext) -> None:
@@ -77,7 +77,7 @@ class CallRecorder(NamedTuple):
         if ctx.children:
             _close_children(ctx.children)
         if self.staged or ctx.reason is not None:
-            self._note_faults(ctx)
+            self._record_faults(ctx)
         try:
             result = self.build(ctx)
             if self.remember is not None and not ctx.dry:
@@ -89,20 +89,20 @@ class CallRecorder(NamedTuple):
             result = self.build(ctx)
             second_half = self._second_half(ctx, result)
         try:
-            taken = ctx.dry or self.emitter.emit(second_half)
+            is_written = ctx.dry or self.emitter.emit(second_half)
         finally:
             self.registry.live.pop(ctx.live_key, None)
-        if self.required and not taken and ctx.first_half_written:
+        if self.required and not is_written and ctx.first_half_written:
             ctx.audit_lost = True
         if ctx.audit_lost:
-            result = _after_loss(ctx, result)
+            result = _withhold_result(ctx, result)
         if self.notify is not None and not ctx.dry:
             self.notify(ctx, result.outcome, second_half)
         if self.verify is not None:
             self.verify(ctx, result)
         return result
 
-    def _note_faults(self, ctx: CallContext) -> None:
+    def _record_faults(self, ctx: CallContext) -> None:
         """Record where the tool has broken its own spec, and make a malformed reason a word."""
         if ctx.reason is not None and not REASON.fullmatch(ctx.reason):
             ctx.add_fault("malformed_reason")
@@ -143,7 +143,7 @@ def _after_fields(ctx: CallContext, result: ToolResult) -> dict[str, Any]:
         "output_chars": len(result.text),
         "truncated": result.truncated,
         "redactions": result.redactions,
-        "fields": _extra(ctx.fields),
+        "fields": _redact_fields(ctx.fields),
     }
     if ctx.faults:
         fields["fault"] = list(ctx.faults)
@@ -161,7 +161,7 @@ def _close_children(children: list[CallContext]) -> None:
             child.close_child(child)
 
 
-def _extra(fields: Mapping[str, Any]) -> Any:
+def _redact_fields(fields: Mapping[str, Any]) -> Any:
     """Return a tool's extra fields, scrubbed and truncated. Values that are no JSON become text."""
     if not fields:
         return {}
@@ -174,7 +174,7 @@ def _extra(fields: Mapping[str, Any]) -> Any:
     return shown if size <= MAX_SHOWN_BYTES else {"omitted_bytes": size}
 
 
-def _after_loss(ctx: CallContext, result: ToolResult) -> ToolResult:
+def _withhold_result(ctx: CallContext, result: ToolResult) -> ToolResult:
     """Withhold *result*, because a required sink has lost events of *ctx*. A denial is returned unchanged."""
     if ctx.parent is not None:
         ctx.parent.audit_lost = True
@@ -191,25 +191,27 @@ def _after_loss(ctx: CallContext, result: ToolResult) -> ToolResult:
     )
 
 
-def notifications(notifier: "notify.Notifier", facts: ToolFacts) -> Callable[[CallContext, Outcome, bytes], None]:
+def make_notify_callback(
+    notifier: "notify.Notifier", facts: ToolFacts
+) -> Callable[[CallContext, Outcome, bytes], None]:
     """Return a function of a call, its outcome and its closing lines, which queues the call's notifications."""
     matchers = {entry: tuple(map(Matcher, entry.match)) for entry in notifier.entries}
 
     def queue(ctx: CallContext, outcome: Outcome, lines: bytes) -> None:
         subject: RuleInput | None = None
-        unread = ctx.stage == "floor" and not ctx.commands
+        is_unparsed = ctx.stage == "floor" and not ctx.commands
 
-        def matched(entry: Notify) -> str | None:
+        def matching_rule(entry: Notify) -> str | None:
             nonlocal subject
             # Made in here, where the notifier handles an exception: arguments without a JSON form are reported
             # unmatched.
             judged = subject = subject or RuleInput(ctx.action, to_json_values(ctx.values), ctx.commands)
             found = (matcher.rule.text for matcher in matchers[entry] if matcher.denies(facts, judged))
             # A line that was not understood may be one that a notification's rule would match.
-            of_commands = unread and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
-            return next(found, notify.NOT_JUDGED if of_commands else None)
+            is_about_commands = is_unparsed and any(matcher.rule.prefix == "bash" for matcher in matchers[entry])
+            return next(found, notify.NOT_JUDGED if is_about_commands else None)
 
-        found = notifier.pending_for(outcome, matched)
+        found = notifier.pending_for(outcome, matching_rule)
         if found:
             fields: dict[str, Any] = orjson.loads(lines.rstrip(b"\n").rpartition(b"\n")[2])
             for pending in found:

@@ -9,7 +9,7 @@ from tests.core.gate.conftest import ECHO, spec_of, spec_with_runtime
 
 from toolcharter.api.call import Caller
 from toolcharter.gate.call import CallContext
-from toolcharter.gate.stages.s6_limits import keys_of, refuse_if_limited
+from toolcharter.gate.stages.s6_limits import rate_keys_of, refuse_if_limited
 from toolcharter.guards.rates.answers import Answer, RateKeys, Refused, Unavailable
 from toolcharter.profile.settings import (
     Rate,
@@ -90,7 +90,7 @@ class TestRates:
 )
 def test_every_caller_is_counted(caller: Caller, keys: RateKeys) -> None:
     """Those that name neither session nor agent are counted together, never not at all."""
-    assert keys_of(caller) == keys
+    assert rate_keys_of(caller) == keys
 
 
 @pytest.mark.parametrize(
