@@ -14,7 +14,7 @@ import pytest
 from tests.rows import failing
 
 from toolcharter import Toolbox, build_tools
-from toolcharter.cli.profile_lint import examine
+from toolcharter.cli.profile_lint import lint_profile
 from toolcharter.profile.find import shipped_profiles
 from toolcharter.profile.model import Case
 from toolcharter.profile.read import load_profile
@@ -86,7 +86,7 @@ def test_nothing_can_be_said_against_a_shipped_profile(file: Path, tmp_path: Pat
     monkeypatch.delenv("TOOLCHARTER_ADMIN_POLICY", raising=False)
     monkeypatch.delenv("ALLOWED_TOOL_PERMS", raising=False)
 
-    found = examine(str(file), str(tmp_path), [shipped_profiles()])
+    found = lint_profile(str(file), str(tmp_path), [shipped_profiles()])
 
     assert (found.faults, [warning.path for warning in found.warnings]) == ((), [])
 

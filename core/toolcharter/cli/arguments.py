@@ -22,7 +22,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 Schema = Mapping[str, Any]
 
 
-def split(words: Iterable[str]) -> dict[str, list[str]]:
+def group_by_key(words: Iterable[str]) -> dict[str, list[str]]:
     """Group the values of `key=value` words by key; a repeated key has several values.
 
     Raises:
@@ -52,7 +52,7 @@ def parse_object(text: str) -> dict[str, Any]:
     return value
 
 
-def typed(given: Mapping[str, Sequence[str]], schema: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
+def convert_types(given: Mapping[str, Sequence[str]], schema: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
     """Convert texts to the types of the schema.
 
     Args:
@@ -65,12 +65,12 @@ def typed(given: Mapping[str, Sequence[str]], schema: Schema, aliases: Mapping[s
     """
     properties = schema.get("properties", {})
     return {
-        name: _Reader(name, schema).read(texts, properties.get(aliases.get(name, name), {}))
+        name: _ArgumentReader(name, schema).read(texts, properties.get(aliases.get(name, name), {}))
         for name, texts in given.items()
     }
 
 
-class _Reader:
+class _ArgumentReader:
     """Reads the texts of one argument."""
 
     def __init__(self, name: str, root: Schema) -> None:
@@ -78,11 +78,11 @@ class _Reader:
         self._definitions: Mapping[str, Schema] = root.get("$defs", {})
 
     def read(self, texts: Sequence[str], schema: Schema) -> Any:
-        choices = list(self._choices(schema))
+        choices = list(self._alternatives(schema))
         arrays = [choice for choice in choices if choice.get("type") == "array"]
         if len(texts) > 1 and not arrays:
             raise click.UsageError(f"{self._name!r} is given {len(texts)} times and takes one value.")
-        whole = _json(texts[0])
+        whole = _json_or_text(texts[0])
         if arrays and not (len(texts) == 1 and isinstance(whole, list)):
             if len(texts) == 1 and _takes_text(choices):
                 return texts[0]
@@ -91,13 +91,13 @@ class _Reader:
             return texts[0]
         return whole if any(_fits(whole, choice) for choice in choices) else texts[0]
 
-    def _choices(self, schema: Schema) -> Iterator[Schema]:
+    def _alternatives(self, schema: Schema) -> Iterator[Schema]:
         """Yield the schemas without references and alternatives that *schema* stands for."""
         if "$ref" in schema:
-            yield from self._choices(self._definitions.get(schema["$ref"].rpartition("/")[2], {}))
+            yield from self._alternatives(self._definitions.get(schema["$ref"].rpartition("/")[2], {}))
         elif alternatives := schema.get("anyOf", schema.get("oneOf")):
             for alternative in alternatives:
-                yield from self._choices(alternative)
+                yield from self._alternatives(alternative)
         elif isinstance(schema.get("type"), list):
             yield from ({**schema, "type": one} for one in schema["type"])
         else:
@@ -114,7 +114,7 @@ def _fits(value: Any, schema: Schema) -> bool:
     return isinstance(value, wanted) and (isinstance(value, bool) <= (wanted is bool))
 
 
-def _json(text: str) -> Any:
+def _json_or_text(text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolcharter.loader.scan import InstalledPlugins
 
 
-def tried(plugin: "PluginInfo", index: "InstalledPlugins") -> "PluginInfo":
+def check_builds(plugin: "PluginInfo", index: "InstalledPlugins") -> "PluginInfo":
     """Return *plugin* with the problems of building its tools added. A plugin that already has problems is not built.
 
     Args:
@@ -27,11 +27,11 @@ def tried(plugin: "PluginInfo", index: "InstalledPlugins") -> "PluginInfo":
     if plugin.problems:
         return plugin
     with TemporaryDirectory(prefix="toolcharter-") as folder:
-        faults = [fault for name in plugin.specs for fault in _faults(name, Path(folder), index)]
+        faults = [fault for name in plugin.specs for fault in _build_faults(name, Path(folder), index)]
     return replace(plugin, problems=tuple(str(fault).removeprefix(f"{fault.place}: ") for fault in faults))
 
 
-def _faults(tool: str, folder: Path, index: "InstalledPlugins") -> Iterator[Fault]:
+def _build_faults(tool: str, folder: Path, index: "InstalledPlugins") -> Iterator[Fault]:
     workspace, profile = folder / "workspace", folder / "trial.yaml"
     workspace.mkdir(exist_ok=True)
     profile.write_bytes(orjson.dumps({"profile": "trial", "tools": {tool: {}}}))  # JSON is YAML.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolcharter.gate.toolbox import Toolbox
 
 
-class Given:
+class CallArguments:
     """The arguments of one call, as the user wrote them.
 
     Raises:
@@ -22,21 +22,24 @@ class Given:
 
     def __init__(self, tool: str, words: Sequence[str], text: str | None, profile: str, workspace: str) -> None:
         if stray := next((word for word in words if "=" not in word), None):
-            raise _stray(stray, tool, profile, workspace)
+            raise _not_key_value(stray, tool, profile, workspace)
         self._tool = tool
-        self._words = arguments.split(words)
-        self._whole = arguments.parse_object(sys.stdin.read() if text == "-" else text or "{}")
-        if twice := sorted(self._whole.keys() & self._words.keys()):
+        self._key_values = arguments.group_by_key(words)
+        self._from_json = arguments.parse_object(sys.stdin.read() if text == "-" else text or "{}")
+        if twice := sorted(self._from_json.keys() & self._key_values.keys()):
             raise click.UsageError(f"{twice[0]!r} is given as key=value and in --args.")
 
     def args(self, toolbox: "Toolbox") -> dict[str, Any]:
         """Return all arguments, converted to the types of the tool's schema."""
-        tool = toolbox.get(self._tool) if self._words else None  # Building a schema takes a tenth of a cold start.
+        tool = toolbox.get(self._tool) if self._key_values else None  # Building a schema takes a tenth of a cold start.
         schema: Mapping[str, Any] = tool.parameters if tool else {}
-        return {**self._whole, **arguments.typed(self._words, schema, tool.argument_aliases if tool else {})}
+        return {
+            **self._from_json,
+            **arguments.convert_types(self._key_values, schema, tool.argument_aliases if tool else {}),
+        }
 
 
-def _stray(word: str, name: str, profile: str, workspace: str) -> click.UsageError:
+def _not_key_value(word: str, name: str, profile: str, workspace: str) -> click.UsageError:
     """Explain a word without `=`. If the tool has actions, the user most likely meant one of them."""
     with toolbox_session(profile, workspace, ()) as toolbox:
         tool = toolbox.get(name)

@@ -113,7 +113,7 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
     loaded = loaded.build_extensions(workspace, plan().extensions)
     sinks = [CountingSink(url, open_sink(url, loaded.open_sink)) for url in events]
     try:
-        yield from _notes(plan(), has_approver=loaded.approver is not None)
+        yield from _note_facts(plan(), has_approver=loaded.approver is not None)
         code = find_gate_code(workspace, plan().index or find_installed())
         inventory = inventory_of(workspace, code, plan().files, (), os.environ)
         yield from map(_check_import_folders, inventory.importing)
@@ -130,7 +130,7 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
             close()
 
 
-def _notes(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
+def _note_facts(plan: Plan, *, has_approver: bool) -> Iterator[Finding]:
     """Yield facts that are not faults but that the operator should know."""
     for name in plan.extensions:
         yield Finding(f"extension {name}", "is built", "ok", "")
@@ -193,17 +193,19 @@ def _check_denials(
     toolbox = open_toolbox(denying, workspace=workspace, caller=caller, sinks=[seen.append, *sinks])
     try:
         for name in (*plan.loaded.specs, ""):
-            _call(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments"})
+            _call_until_past(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments"})
             yield Finding(
                 f"tool {name}" if name else "an unknown name",
                 "a call that must not pass",
-                *_judged(seen, passed=name in entered, expected=_is_denied_by_rule if name else _is_denied_by_name),
+                *_judge_denial(
+                    seen, passed=name in entered, expected=_is_denied_by_rule if name else _is_denied_by_name
+                ),
             )
     finally:
         yield from _close_toolbox(toolbox)
 
 
-def _call(
+def _call_until_past(
     toolbox: Toolbox,
     name: str,
     samples: Sequence[Mapping[str, Any]],
@@ -219,7 +221,7 @@ def _call(
             return
 
 
-def _judged(
+def _judge_denial(
     seen: Sequence[Mapping[str, Any]], *, passed: bool, expected: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[Result, str]:
     names = tuple(event["event"] for event in seen)
@@ -282,17 +284,19 @@ def _check_arrivals(plan: Plan, workspace: Path, caller: Caller | None) -> Itera
     toolbox = open_toolbox(open_plan, workspace=workspace, caller=caller, sinks=())
     try:
         for spec in plan.specs:
-            found = _arrived(_dry_run(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile)))
+            found = _judge_arrival(_dry_run(toolbox, spec.name, _samples(toolbox, spec.name, plan.profile)))
             if spec.staged or found[0] == "failed":
                 yield Finding(f"tool {spec.name}", "a dry run that must arrive", *found)
             if spec.capabilities == _READS_FILES:
-                yield Finding(f"tool {spec.name}", "a call that reads", *_read(toolbox, spec.name, plan.profile))
+                yield Finding(
+                    f"tool {spec.name}", "a call that reads", *_call_reading_tool(toolbox, spec.name, plan.profile)
+                )
     finally:
         yield from _close_toolbox(toolbox)
     yield from _check_entries(open_plan, workspace, caller)
 
 
-def _read(toolbox: Toolbox, name: str, profile: Profile) -> tuple[Result, str]:
+def _call_reading_tool(toolbox: Toolbox, name: str, profile: Profile) -> tuple[Result, str]:
     """Call a tool that only reads files. The tool's own refusal, such as `path_not_found`, counts as an answer."""
     result = toolbox.call(name, _samples(toolbox, name, profile)[0])
     said = f"{result.outcome}, {result.reason}" if result.reason else result.outcome
@@ -312,13 +316,15 @@ def _check_entries(plan: Plan, workspace: Path, caller: Caller | None) -> Iterat
     toolbox = open_toolbox(_with_stand_ins(unchecked, entered), workspace=workspace, caller=caller, sinks=[seen.append])
     try:
         for name in unstaged:
-            _call(toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments", "floor"})
-            yield Finding(f"tool {name}", "a call that must arrive", *_passed(seen, entered.count(name)))
+            _call_until_past(
+                toolbox, name, _samples(toolbox, name, plan.profile), seen, until_past={"arguments", "floor"}
+            )
+            yield Finding(f"tool {name}", "a call that must arrive", *_judge_entry(seen, entered.count(name)))
     finally:
         yield from _close_toolbox(toolbox)
 
 
-def _passed(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, str]:
+def _judge_entry(seen: Sequence[Mapping[str, Any]], entries: int) -> tuple[Result, str]:
     names = tuple(event["event"] for event in seen)
     last = seen[-1] if seen else {}
     said = f"{last.get('outcome')} at stage {last.get('stage')}: {last.get('reason')}"
@@ -350,7 +356,7 @@ def _dry_run(toolbox: Toolbox, name: str, samples: Sequence[Mapping[str, Any]]) 
     return decision
 
 
-def _arrived(decision: Decision) -> tuple[Result, str]:
+def _judge_arrival(decision: Decision) -> tuple[Result, str]:
     said = f"{decision.reason}: {(decision.message or '').partition(chr(10))[0]}".rstrip(": ")
     if decision.reason in {Reason.CHECK_FAILED, Reason.UNEXPECTED_FAILURE, Reason.TIMED_OUT}:
         return "failed", f"at stage {decision.stage}: {said}"

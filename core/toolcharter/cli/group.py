@@ -60,7 +60,7 @@ class Group(click.Group):
         index = scan.find_installed()
         found = plugin_commands.load_command(cmd_name, index) if index.offers(scan.COMMANDS, cmd_name) else None
         parts = tuple(name for name in index.commands if name.startswith(f"{cmd_name}{_PART}"))
-        return _Parted(cmd_name, found, parts) if parts else found
+        return _CommandWithParts(cmd_name, found, parts) if parts else found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -103,13 +103,13 @@ class Group(click.Group):
             ctx.exit(2)
 
 
-class _Parted(click.Group):
+class _CommandWithParts(click.Group):
     """A command with subcommands from other plugins: `mcp.wrap` is `toolcharter mcp wrap`. It also runs by itself."""
 
     def __init__(self, name: str, plain: click.Command | None, parts: tuple[str, ...]) -> None:
         shown = [part.replace(_PART, " ") for part in parts]
         super().__init__(name, help=f"Parts: {', '.join(shown)}.")
-        self._plain = plain
+        self._own_command = plain
         self._parts = parts
         if plain is not None:
             plain.epilog = "\n\n".join(filter(None, [plain.epilog, f"More: {', '.join(shown)}."]))
@@ -118,8 +118,8 @@ class _Parted(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Make the command's own context, unless the first word names a subcommand."""
-        if self._plain is not None and not (args and f"{self.name}{_PART}{args[0]}" in self._parts):
-            return self._plain.make_context(info_name, args, parent, **extra)
+        if self._own_command is not None and not (args and f"{self.name}{_PART}{args[0]}" in self._parts):
+            return self._own_command.make_context(info_name, args, parent, **extra)
         index = scan.find_installed()
         for part in self._parts:
             self.add_command(plugin_commands.load_command(part, index), part.partition(_PART)[2])

@@ -24,7 +24,7 @@ _LISTINGS = (
 )
 
 
-class Held(NamedTuple):
+class HiddenInGit(NamedTuple):
     """The hidden files that git holds."""
 
     names: tuple[str, ...] = ()
@@ -33,22 +33,22 @@ class Held(NamedTuple):
     """False if git failed, or took longer than `PATIENCE_S`."""
 
 
-def hidden_in_git(workspace: Path, hidden: HiddenNames) -> Held:
+def find_hidden_in_git(workspace: Path, hidden: HiddenNames) -> HiddenInGit:
     """Ask git, without running anything that the repository configures. A folder without `.git` holds nothing."""
     if not (workspace / ".git").exists() or not hidden.globs:
-        return Held()
+        return HiddenInGit()
     names = set[str]()
     try:
         for listing in _LISTINGS:
-            listed = {name.strip("\n") for name in _git(workspace, listing).decode(errors="replace").split("\0")}
+            listed = {name.strip("\n") for name in _run_git(workspace, listing).decode(errors="replace").split("\0")}
             names |= {name for name in listed if name and hidden.covers(name.split("/"))}
-        names |= _hidden_by_content(workspace, hidden)
+        names |= _find_hidden_by_content(workspace, hidden)
     except (Denied, ToolError, OSError, subprocess.SubprocessError):
-        return Held(tuple(sorted(names)), is_whole=False)
-    return Held(tuple(sorted(names)))
+        return HiddenInGit(tuple(sorted(names)), is_whole=False)
+    return HiddenInGit(tuple(sorted(names)))
 
 
-def _git(workspace: Path, words: Sequence[str], given: bytes = b"") -> bytes:
+def _run_git(workspace: Path, words: Sequence[str], given: bytes = b"") -> bytes:
     ran = subprocess.run(
         [Programs(workspace).resolve("git"), "--no-pager", "-C", str(workspace), *words],
         env={**CLEAN_ENVIRONMENT, **git_overrides(str(workspace))},
@@ -60,26 +60,26 @@ def _git(workspace: Path, words: Sequence[str], given: bytes = b"") -> bytes:
     return ran.stdout
 
 
-def _hidden_by_content(workspace: Path, hidden: HiddenNames) -> set[str]:
+def _find_hidden_by_content(workspace: Path, hidden: HiddenNames) -> set[str]:
     """Return the names of files of which some version has content that hides it.
 
     Raises:
         ToolError: All versions together are larger than `_MOST_BYTES`.
     """
     wanted: dict[bytes, tuple[str, tuple[bytes, ...]]] = {}
-    for line in _git(workspace, ("rev-list", "--objects", "--all", "--indexed-objects")).splitlines():
+    for line in _run_git(workspace, ("rev-list", "--objects", "--all", "--indexed-objects")).splitlines():
         name, _, path = line.partition(b" ")
         text = path.decode(errors="replace")
         if text and (texts := hidden.conditions(text.split("/"))):
             wanted[name] = text, texts
     if not wanted:
         return set()
-    sizes = _git(workspace, ("cat-file", "--batch-check=%(objecttype) %(objectsize)"), b"\n".join(wanted) + b"\n")
+    sizes = _run_git(workspace, ("cat-file", "--batch-check=%(objecttype) %(objectsize)"), b"\n".join(wanted) + b"\n")
     kinds = dict(zip(wanted, (line.split() for line in sizes.splitlines()), strict=True))
     blobs = [name for name in wanted if kinds[name][0] == b"blob"]
     if sum(int(kinds[name][1]) for name in blobs) > _MOST_BYTES:
         raise ToolError("The versions of these files are too large to be looked at.")
-    shown = BytesIO(_git(workspace, ("cat-file", "--batch"), b"\n".join(blobs) + b"\n"))
+    shown = BytesIO(_run_git(workspace, ("cat-file", "--batch"), b"\n".join(blobs) + b"\n"))
     found = set[str]()
     for name in blobs:
         shown.readline()

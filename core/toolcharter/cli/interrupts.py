@@ -28,7 +28,7 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def ended_by_signals() -> Generator[None]:
+def raise_on_signals() -> Generator[None]:
     """Raise `Terminated` at the first SIGTERM or SIGHUP in the body. Later ones do not interrupt the clean-up.
 
     A signal that is ignored, as under `nohup`, stays ignored. Outside the main thread nothing changes: Python installs
@@ -42,7 +42,7 @@ def ended_by_signals() -> Generator[None]:
     def end(number: int, _: Any) -> None:
         for each in taken:
             # `timeout` signals both the process and its group. Not SIG_IGN: programs would inherit it.
-            signal.signal(each, _pass)
+            signal.signal(each, _ignore_signal)
         raise Terminated(number)
 
     for number in taken:
@@ -54,5 +54,5 @@ def ended_by_signals() -> Generator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _pass(_number: int, _: Any) -> None:
+def _ignore_signal(_number: int, _: Any) -> None:
     """Do nothing."""

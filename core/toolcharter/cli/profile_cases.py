@@ -22,7 +22,7 @@ else:
     cases = lazy("toolcharter.testing.cases")
 
 
-class Verdict(NamedTuple):
+class CaseVerdict(NamedTuple):
     """One case of a profile and its result."""
 
     name: str
@@ -33,20 +33,20 @@ class Verdict(NamedTuple):
     """The expected and the actual decision, over several lines."""
 
 
-class Tested(NamedTuple):
+class ProfileResult(NamedTuple):
     """One profile and the results of its cases."""
 
     file: str
     profile: str
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CaseVerdict, ...]
 
     @property
-    def failed(self) -> list[Verdict]:
+    def failed(self) -> list[CaseVerdict]:
         """The cases whose decision differs from the expected one."""
         return [verdict for verdict in self.verdicts if not verdict.passed]
 
 
-def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage") -> list[Tested]:
+def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage") -> list[ProfileResult]:
     """Run the cases of every profile in *named*, or of all profiles in `./profiles` if *named* is empty.
 
     Raises:
@@ -54,20 +54,20 @@ def run_profiles(named: Iterable[str], workspace: str, coverage: "ReasonCoverage
     """
     plans: dict[str, Plan] = {}
     faults: list[Fault] = []
-    for file in _files(tuple(named)):
+    for file in _expand_folders(tuple(named)):
         try:
             plans[str(file)] = build_open.plan_profile(file)
         except ConfigurationError as error:
-            faults.extend(_of_folder(file, fault) for fault in error.faults)
+            faults.extend(_suggest_folder(file, fault) for fault in error.faults)
     if faults:
         raise ConfigurationError(dict.fromkeys(faults))
     with coverage.watching():
-        return [_run(file, plan, workspace, coverage) for file, plan in plans.items()]
+        return [_run_cases(file, plan, workspace, coverage) for file, plan in plans.items()]
 
 
-def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") -> Tested:
+def _run_cases(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") -> ProfileResult:
     coverage.expect_plan(plan)
-    verdicts: list[Verdict] = []
+    verdicts: list[CaseVerdict] = []
     toolbox = build_open.open_toolbox(plan, workspace=workspace, caller=None, sinks=(), strict=True)
     try:
         for case in plan.profile.cases:
@@ -76,23 +76,23 @@ def _run(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverage") ->
                 passed, text = result.passed, result.explain()
             except observe.ContractBroken as error:
                 passed, text = False, f"{case.place}: {cases.name_of(case)}\n  {error}"
-            verdicts.append(Verdict(cases.name_of(case), case.place, passed, text))
+            verdicts.append(CaseVerdict(cases.name_of(case), case.place, passed, text))
     finally:
         errors = toolbox.close_shared()
     for raised in errors:
         text = f"{file}: closing a tool failed: {type(raised).__name__}: {raised}"
-        verdicts.append(Verdict("every tool closes", file, passed=False, text=text))
-    return Tested(file, plan.profile.name, tuple(verdicts))
+        verdicts.append(CaseVerdict("every tool closes", file, passed=False, text=text))
+    return ProfileResult(file, plan.profile.name, tuple(verdicts))
 
 
-def _of_folder(file: str | Path, fault: Fault) -> Fault:
+def _suggest_folder(file: str | Path, fault: Fault) -> Fault:
     """Suggest `NAME/` if a bare name is not a profile's but a folder's: the user most likely meant the folder."""
     if isinstance(file, Path) or fault.what != f"there is no profile named {file!r}." or not Path(file).is_dir():
         return fault
     return replace(fault, fix=f"For the folder, write '{file}/'.")
 
 
-def _files(named: tuple[str, ...]) -> Iterator[str | Path]:
+def _expand_folders(named: tuple[str, ...]) -> Iterator[str | Path]:
     """Yield profiles as `plan_profile` accepts them: a bare name stays a name, a folder yields all its profiles."""
     if not named and not Path("profiles").is_dir():
         raise ConfigurationError([Fault("./profiles", "", "there is no such folder.", "Name the profiles to test.")])

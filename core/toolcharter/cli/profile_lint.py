@@ -48,7 +48,7 @@ else:
     read = lazy("toolcharter.profile.read")
 
 
-_SHOWN = 5
+_MAX_LISTED = 5
 
 
 class Findings(NamedTuple):
@@ -60,7 +60,7 @@ class Findings(NamedTuple):
     """The warnings, in the order of the file; only a profile without faults has any."""
 
 
-def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
+def lint_profile(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     """Build the profile to find its faults and warnings. Constructors do no I/O.
 
     Args:
@@ -72,26 +72,26 @@ def examine(file: str, workspace: str, search: Sequence[Path]) -> Findings:
     try:
         plan = build_open.plan_profile(file, workspace=Path(os.path.realpath(workspace)), index=index)
         with build_open.open_toolbox(plan, workspace=workspace, caller=None, sinks=()) as toolbox:
-            tools, has_approver = tool_signature.known_tools(toolbox), toolbox.has_approver
+            tools, has_approver = tool_signature.tool_signatures(toolbox), toolbox.has_approver
     except ConfigurationError as error:
         return Findings(faults=error.faults)
     except ExceptionGroup as group:  # Raised by closing.
         return Findings(faults=tuple(close_faults(file, group)))
-    unknown = tuple(_unknown_words(plan, index))
+    unknown = tuple(_unknown_capabilities(plan, index))
     if unknown:
         return Findings(faults=unknown)
     places = read.read_profile(file, search=search).places
     warnings = [
-        *_needless(plan, places, index.tools),
-        *_doubtful(plan, tools, places, index.tools),
-        *_seen(plan, places, Path(os.path.realpath(workspace))),
+        *_unused_missing_ok(plan, places, index.tools),
+        *_rule_warnings(plan, tools, places, index.tools),
+        *_readable_hidden_files(plan, places, Path(os.path.realpath(workspace))),
     ]
     if not has_approver:
-        warnings += _unanswered(plan, places)
+        warnings += _missing_approver(plan, places)
     return Findings(warnings=tuple(nodes.in_file_order(warnings, places.root.place.file)))
 
 
-def _unknown_words(plan: "Plan", index: "InstalledPlugins") -> Iterator[Fault]:
+def _unknown_capabilities(plan: "Plan", index: "InstalledPlugins") -> Iterator[Fault]:
     """Report words of `ALLOWED_TOOL_PERMS` that no installed tool declares: each permits less than its author meant."""
     written = [
         word for one in plan.ceilings if one.name == ceilings.ALLOWED_PERMS for word in one.capabilities.allow or ()
@@ -109,7 +109,7 @@ def _unknown_words(plan: "Plan", index: "InstalledPlugins") -> Iterator[Fault]:
             yield Fault(ceilings.ALLOWED_PERMS, "", f"no installed tool declares the capability {word!r}.", fix)
 
 
-def _doubtful(
+def _rule_warnings(
     plan: "Plan", tools: Sequence["ToolSignature"], places: "Places", installed: Collection[str]
 ) -> Iterator[Fault]:
     """Report rules that never match, never matter or are risky, and what the ceilings take away."""
@@ -136,8 +136,8 @@ def _doubtful(
         is_open_launcher,
         has_table,
     )
-    yield from _unrun(plan, places)
-    yield from _in_vain(plan, places)
+    yield from _missing_runner(plan, places)
+    yield from _impossible_grants(plan, places)
     for finding in (
         *lint_rules.rule_findings(subject),
         *settings.settings_findings(subject),
@@ -146,7 +146,7 @@ def _doubtful(
         yield Fault(finding.place, finding.path, finding.what, finding.fix)
 
 
-def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
+def _missing_runner(plan: "Plan", places: "Places") -> Iterator[Fault]:
     """Report tools that run programs in a profile that names no runner."""
     unbounded = sorted(spec.name for spec in plan.specs if spec.kind in {"bash", "cli"})
     if plan.profile.runner is None and unbounded:
@@ -155,20 +155,20 @@ def _unrun(plan: "Plan", places: "Places") -> Iterator[Fault]:
         yield Fault(places.of("tools", unbounded[0]), "runner", what, "Write `runner: bwrap`, or `runner: host`.")
 
 
-def _in_vain(plan: "Plan", places: "Places") -> Iterator[Fault]:
+def _impossible_grants(plan: "Plan", places: "Places") -> Iterator[Fault]:
     """Report what policies grant although the runner makes it impossible."""
     runner = plan.profile.runner or model.HOST
     # A runner that isolates programs from the network has the field `network`, which opens it to programs that ask.
     network = getattr(plan.extensions.get(runner), "network", None)
     place = api_policy.ProgramPlace(runner, "open" if network is None else "on_request" if network else "closed")
     for name, policy in plan.policies.items():
-        # Without a runner, a tool of another kind runs nothing anywhere; `_unrun` reports that.
+        # Without a runner, a tool of another kind runs nothing anywhere; `_missing_runner` reports that.
         if plan.profile.runner is not None or plan.loaded.specs[name].spec.kind == "builtin":
             for what in policy.never_works(place):
                 yield Fault(places.of("tools", name), f"tools.{name}", what)
 
 
-def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
+def _missing_approver(plan: "Plan", places: "Places") -> Iterator[Fault]:
     """Warn at `ask` or `mode` if calls wait for a person and no extension of the profile can answer."""
     if plan.may_ask:
         key = "ask" if plan.profile.ask else "mode"
@@ -179,7 +179,7 @@ def _unanswered(plan: "Plan", places: "Places") -> Iterator[Fault]:
         yield Fault(places.of(key), key, what, "List an extension such as `approver`, or provide one of the others.")
 
 
-def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
+def _readable_hidden_files(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
     """Report hidden files that programs can read nevertheless."""
     if not any(spec.kind in {"bash", "cli"} for spec in plan.specs):
         return
@@ -187,19 +187,21 @@ def _seen(plan: "Plan", places: "Places", workspace: Path) -> Iterator[Fault]:
     if plan.profile.runner == model.HOST and plan.profile.hidden != DEFAULT_HIDDEN:
         what = "`runner: host` hides nothing: programs can read these files; only tools cannot."
         yield Fault(place, "hidden", what, "Choose a runner that is a sandbox, such as `bwrap`.")
-    held = history.hidden_in_git(workspace, hidden.HiddenNames(plan.profile.hidden))
-    if held.names:
-        listed = ", ".join(map(repr, held.names[:_SHOWN])) + (", ..." if len(held.names) > _SHOWN else "")
+    hidden_in_git = history.find_hidden_in_git(workspace, hidden.HiddenNames(plan.profile.hidden))
+    if hidden_in_git.names:
+        listed = ", ".join(map(repr, hidden_in_git.names[:_MAX_LISTED])) + (
+            ", ..." if len(hidden_in_git.names) > _MAX_LISTED else ""
+        )
         what = f"git holds hidden files of this workspace, and programs that run git can read them there: {listed}."
         yield Fault(place, "hidden", what, "Replace the credentials in them, and take the files out of the history.")
-    if not held.is_whole:
+    if not hidden_in_git.is_whole:
         what = f"git could not list its files of this workspace within {history.PATIENCE_S} seconds; some may be hidden ones."
         yield Fault(place, "hidden", what, "Look with `git log --all --name-only`.")
 
 
-def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:
+def _unused_missing_ok(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterator[Fault]:
     """Report entries of `missing_ok` that match no name in the profile: most likely they are misspelt."""
-    named = set(_named(plan))
+    named = set(_mentioned_names(plan))
     known = set(map(names.fold_tool_name, named))
     for index, name in enumerate(plan.profile.missing_ok):
         if names.fold_tool_name(name) not in known:
@@ -208,7 +210,7 @@ def _needless(plan: "Plan", places: "Places", tools: Collection[str]) -> Iterato
             yield Fault(places.of("missing_ok", index), f"missing_ok.{index}", what, fix)
 
 
-def _named(plan: "Plan") -> Iterator[str]:
+def _mentioned_names(plan: "Plan") -> Iterator[str]:
     """Yield every name that `missing_ok` could list, and every `group:NAME`."""
     profile = plan.profile
     yield from (*profile.tools, *profile.tool_limits)

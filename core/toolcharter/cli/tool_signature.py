@@ -19,7 +19,7 @@ _DEEPEST = 8
 """The most references and branches that are followed: a reference may lead to itself."""
 
 
-def known_tools(toolbox: Toolbox) -> list[ToolSignature]:
+def tool_signatures(toolbox: Toolbox) -> list[ToolSignature]:
     """Return the signatures of all tools of *toolbox*, including those that its caller does not see."""
     return [signature_of(tool) for tool in toolbox.built.values()]
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.rows import each_row
 
-from toolcharter.cli.arguments import typed
+from toolcharter.cli.arguments import convert_types
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}
@@ -41,6 +41,6 @@ def test_a_text_is_read_as_the_schema_says(schema, texts, wanted) -> None:
     """What fits the schema is converted; everything else stays text, for the gate to refuse."""
     root = {"properties": {"x": schema}, "$defs": {"Size": NUMBER}}
 
-    value = typed({"x": texts}, root, {})["x"]
+    value = convert_types({"x": texts}, root, {})["x"]
 
     assert (value, type(value)) == (wanted, type(wanted))

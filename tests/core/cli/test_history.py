@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.cli.history import Held, hidden_in_git
+from toolcharter.cli.history import HiddenInGit, find_hidden_in_git
 from toolcharter.guards.paths.hidden import HiddenNames
 from toolcharter.profile.settings import DEFAULT_HIDDEN
 
@@ -42,7 +42,7 @@ def repository(tmp_path: Path) -> Path:
 
 def test_all_of_them_are_named(repository: Path) -> None:
     """Whether they are staged, removed since, or on another branch."""
-    assert hidden_in_git(repository, HIDDEN) == Held((".netrc", "app/.env", "id_rsa"))
+    assert find_hidden_in_git(repository, HIDDEN) == HiddenInGit((".netrc", "app/.env", "id_rsa"))
 
 
 def test_files_that_are_hidden_for_what_they_hold_are_named(repository: Path) -> None:
@@ -55,14 +55,19 @@ def test_files_that_are_hidden_for_what_they_hold_are_named(repository: Path) ->
     (repository / "server.key").write_text("gone")
     git(repository, "add", "server.key", ".npmrc")
 
-    assert hidden_in_git(repository, HIDDEN) == Held((".netrc", ".npmrc", "app/.env", "id_rsa", "server.key"))
+    assert find_hidden_in_git(repository, HIDDEN) == HiddenInGit(
+        (".netrc", ".npmrc", "app/.env", "id_rsa", "server.key")
+    )
 
 
 def test_without_a_repository_or_globs_git_is_not_asked(tmp_path: Path, repository: Path, monkeypatch) -> None:
     """Nothing is held."""
     monkeypatch.setattr(subprocess, "run", None)
 
-    assert (hidden_in_git(tmp_path, HIDDEN), hidden_in_git(repository, HiddenNames())) == (Held(), Held())
+    assert (find_hidden_in_git(tmp_path, HIDDEN), find_hidden_in_git(repository, HiddenNames())) == (
+        HiddenInGit(),
+        HiddenInGit(),
+    )
 
 
 def test_a_repository_runs_no_program(repository: Path) -> None:
@@ -70,7 +75,7 @@ def test_a_repository_runs_no_program(repository: Path) -> None:
     for key in ("core.fsmonitor", "core.pager", "diff.external"):
         git(repository, "config", key, f"touch {repository}/pwned")
 
-    assert hidden_in_git(repository, HIDDEN).names == (".netrc", "app/.env", "id_rsa")
+    assert find_hidden_in_git(repository, HIDDEN).names == (".netrc", "app/.env", "id_rsa")
     assert not (repository / "pwned").exists()
 
 
@@ -78,4 +83,4 @@ def test_what_cannot_be_listed_is_said(repository: Path) -> None:
     """A broken repository gives what it can, and says that this is not all."""
     (repository / ".git" / "HEAD").write_text("broken")
 
-    assert hidden_in_git(repository, HIDDEN) == Held((), is_whole=False)
+    assert find_hidden_in_git(repository, HIDDEN) == HiddenInGit((), is_whole=False)

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from toolcharter.cli.interrupts import Terminated, ended_by_signals
+from toolcharter.cli.interrupts import Terminated, raise_on_signals
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
 
@@ -23,7 +23,7 @@ def test_a_signal_is_an_interrupt_and_only_the_first_counts(number, second) -> N
     """A second one does not disturb what the first has begun; afterwards all is as before."""
     went_on: list[bool] = []
 
-    @ended_by_signals()
+    @raise_on_signals()
     def body() -> None:
         try:
             os.kill(os.getpid(), number)
@@ -44,7 +44,7 @@ def test_a_signal_that_someone_else_handles_is_left_alone(number) -> None:
     taken: list[int] = []
     before = signal.signal(number, lambda number, _: taken.append(number))
     try:
-        with ended_by_signals():
+        with raise_on_signals():
             os.kill(os.getpid(), number)
     finally:
         signal.signal(number, before)
@@ -61,7 +61,7 @@ def test_a_hang_up_that_is_ignored_stays_so() -> None:
     """As under `nohup`; the other signal is still heeded."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with pytest.raises(Terminated), ended_by_signals():
+        with pytest.raises(Terminated), raise_on_signals():
             hang_up_then_terminate()
         after = signal.getsignal(signal.SIGHUP)
     finally:
@@ -75,7 +75,7 @@ def test_other_threads_take_no_handler() -> None:
     seen: list[object] = []
 
     def body() -> None:
-        with ended_by_signals():
+        with raise_on_signals():
             seen.append(signal.getsignal(signal.SIGTERM))
 
     thread = threading.Thread(target=body)

@@ -8,7 +8,7 @@ from tests.core.gate import conftest
 from tests.core.gate.conftest import MakeToolbox, spec_of
 
 from toolcharter.api.call import Invocation
-from toolcharter.cli.tool_signature import known_tools
+from toolcharter.cli.tool_signature import tool_signatures
 from toolcharter.policy.lint.coverage import ToolSignature
 from toolcharter.profile.settings import Availability
 
@@ -53,7 +53,7 @@ def schemed(**args: Any) -> str:
 
 
 def known_of(make_toolbox: MakeToolbox, function: Any, **facts: Any) -> ToolSignature:
-    (found,) = known_tools(make_toolbox(spec_of(function, **facts)))
+    (found,) = tool_signatures(make_toolbox(spec_of(function, **facts)))
     return found
 
 
@@ -151,7 +151,7 @@ def test_tools_that_a_caller_does_not_see_are_known(make_toolbox) -> None:
     """A profile is reviewed for all callers."""
     toolbox = make_toolbox(spec_of(plain), availability=(Availability(tools=()),))
 
-    assert (list(toolbox), [tool.facts.name for tool in known_tools(toolbox)]) == ([], ["plain"])
+    assert (list(toolbox), [tool.facts.name for tool in tool_signatures(toolbox)]) == ([], ["plain"])
 
 
 @pytest.mark.parametrize("function", [literal, text], ids=["listed", "any-text"])

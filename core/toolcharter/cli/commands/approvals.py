@@ -47,25 +47,25 @@ def command(
     A user gave them with "allow always", each for one call in one folder.
     'forget' takes the IDs that 'list' shows.
     """
-    folder = _folder()
-    found = list(_found(folder, profile, workspace))
+    folder = _approvals_folder()
+    found = list(_find_saved(folder, profile, workspace))
     if action == "forget":
-        found = _chosen(found, ids, everything=everything)
+        found = _select_saved(found, ids, everything=everything)
         for owner in dict.fromkeys(kept.profile for kept in found):
             saved.remove_approvals(folder, owner, {kept.id for kept in found if kept.profile == owner})
     elif ids or everything:
         raise click.UsageError("'list' takes no IDs and no --all.")
     if as_json:
-        print_json([_described(kept) for kept in found])
+        print_json([_to_json(kept) for kept in found])
     elif action == "forget":
         click.echo(f"Forgot {format_count(len(found), 'approval') or 'nothing'}.")
     else:
         columns = ("id", "profile", "tool", "shows", "agent", "workspace", "by", "at", "until")
-        rows = [_described(kept) for kept in found]
-        print_table(columns, [[_cell(row, column) for column in columns] for row in rows], ("bold",))
+        rows = [_to_json(kept) for kept in found]
+        print_table(columns, [[_format_cell(row, column) for column in columns] for row in rows], ("bold",))
 
 
-def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[SavedApproval]":
+def _find_saved(folder: Path, profile: str | None, workspace: str | None) -> "Iterator[SavedApproval]":
     name = profile if profile is None or find.is_name(profile) else read.load_profile(profile).name
     where = None if workspace is None else str(Path(workspace).resolve())
     for kept in saved.read_approvals(folder, name):
@@ -73,7 +73,7 @@ def _found(folder: Path, profile: str | None, workspace: str | None) -> "Iterato
             yield kept
 
 
-def _chosen(found: "list[SavedApproval]", ids: Sequence[str], *, everything: bool) -> "list[SavedApproval]":
+def _select_saved(found: "list[SavedApproval]", ids: Sequence[str], *, everything: bool) -> "list[SavedApproval]":
     if bool(ids) == everything:
         raise click.UsageError("Name the IDs to forget, or --all; 'toolcharter approvals list' shows them.")
     unknown = sorted(set(ids) - {kept.id for kept in found})
@@ -82,20 +82,20 @@ def _chosen(found: "list[SavedApproval]", ids: Sequence[str], *, everything: boo
     return [kept for kept in found if everything or kept.id in ids]
 
 
-def _folder() -> Path:
+def _approvals_folder() -> Path:
     folder = state_folder.state_path("approvals", os.environ)
     if folder is None:
         raise click.UsageError("There is no home folder to keep approvals in; set XDG_STATE_HOME.")
     return folder
 
 
-def _described(kept: "SavedApproval") -> dict[str, Any]:
+def _to_json(kept: "SavedApproval") -> dict[str, Any]:
     moments = {"at": saved.format_time(kept.at), "until": saved.format_time(kept.until)}
     facts = {**kept._asdict(), **kept.bound._asdict(), **moments}
     del facts["bound"]
     return {"id": kept.id, **facts, "expired": kept.until <= datetime.now(UTC)}
 
 
-def _cell(row: dict[str, Any], column: str) -> str:
+def _format_cell(row: dict[str, Any], column: str) -> str:
     end = " (expired)" if column == "until" and row["expired"] else ""
     return escape.visible(row[column] or "") + end

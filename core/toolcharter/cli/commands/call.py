@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.call_arguments import Given
+from toolcharter.cli.call_arguments import CallArguments
 from toolcharter.cli.group import stop
-from toolcharter.cli.interrupts import ended_by_signals
+from toolcharter.cli.interrupts import raise_on_signals
 from toolcharter.cli.output import encode_json, is_terminal, print_text
 from toolcharter.cli.session import live_toolbox_session
 
@@ -26,7 +26,7 @@ _STYLES = {"ok": "", "error": "red", "denied": "yellow"}
 @options.json_output
 @options.caller
 @options.workspace_and_events
-@ended_by_signals()
+@raise_on_signals()
 def command(
     tool: str,
     words: Sequence[str],
@@ -42,7 +42,7 @@ def command(
     VALUE is converted to the type that the tool's schema asks for: a number, a boolean, JSON or
     text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
     """
-    given = Given(tool, words, text, profile, workspace)
+    given = CallArguments(tool, words, text, profile, workspace)
     with live_toolbox_session(profile, workspace, events, caller, quiet_for_people=True) as live:
         result = live.call(tool, given.args(live.current))
     _show(result, as_json=as_json)

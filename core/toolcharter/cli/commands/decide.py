@@ -7,7 +7,7 @@ import click
 
 from toolcharter._lazy import lazy
 from toolcharter.cli import options
-from toolcharter.cli.jsonl import Line, answer_lines
+from toolcharter.cli.jsonl import CallLine, answer_lines
 from toolcharter.cli.output import escape_controls
 from toolcharter.cli.session import toolbox_session
 
@@ -33,7 +33,7 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
     """
     malformed = call.Decision("error", "arguments", "invalid_arguments")
 
-    def answer(line: Line) -> dict[str, Any]:
+    def answer(line: CallLine) -> dict[str, Any]:
         if line.fault is not None:
             click.echo(f"toolcharter: {escape_controls(line.fault)}", err=True)
         decision = malformed if line.fault is not None else toolbox.decide(line.tool, line.args)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolcharter.cli import options
-from toolcharter.cli.call_arguments import Given
+from toolcharter.cli.call_arguments import CallArguments
 from toolcharter.cli.output import Branch, encode_json, print_json, print_tree
 from toolcharter.cli.session import toolbox_session
 
@@ -42,7 +42,7 @@ def command(
     matched, and what would have to change. Arguments are given as for 'call'. Exit status 0 for
     every outcome.
     """
-    given = Given(tool, words, text, profile, workspace)
+    given = CallArguments(tool, words, text, profile, workspace)
     with toolbox_session(profile, workspace, events, caller) as toolbox:
         explanation = toolbox.explain(tool, given.args(toolbox))
     if as_json:
@@ -56,18 +56,20 @@ def _tree(explanation: "Explanation") -> Branch:
     reason = "" if decision.reason is None else f", {decision.reason}"
     call = " ".join(filter(None, (explanation.tool, explanation.action)))
     title = f"{call}: {decision.outcome} at stage {decision.stage}{reason}"
-    return Branch(title, f"bold {_STYLES[decision.outcome]}", (*_facts(explanation), *_stages(explanation)))
+    return Branch(
+        title, f"bold {_STYLES[decision.outcome]}", (*_fact_branches(explanation), *_stage_branches(explanation))
+    )
 
 
-def _facts(explanation: "Explanation") -> Iterator[Branch]:
+def _fact_branches(explanation: "Explanation") -> Iterator[Branch]:
     yield Branch(f"profile: {explanation.profile}, digest {explanation.profile_digest}")
     yield Branch(f"arguments: {encode_json(explanation.args).decode()}")
-    yield from map(_command, explanation.parse)
+    yield from map(_command_branch, explanation.parse)
     if explanation.hidden is not None:
-        yield Branch(f"not listed for this caller: {_said(explanation.hidden)}", "yellow")
+        yield Branch(f"not listed for this caller: {_format_reason(explanation.hidden)}", "yellow")
 
 
-def _command(note: "CommandNote") -> Branch:
+def _command_branch(note: "CommandNote") -> Branch:
     inside = f" (in {', '.join(note.within)})" if note.within else ""
     details = [Branch(f"no star in a rule covers this: {need}") for need in note.needs]
     details += [Branch(f"has to lie in the workspace: {', '.join(note.confined)}")] if note.confined else []
@@ -76,24 +78,24 @@ def _command(note: "CommandNote") -> Branch:
     return Branch(text, "bold" if note.decides else "", tuple(details))
 
 
-def _stages(explanation: "Explanation") -> Iterator[Branch]:
+def _stage_branches(explanation: "Explanation") -> Iterator[Branch]:
     has_ended = False
     for step in explanation.steps:
-        yield _stage(step, explanation.decision, has_ended=has_ended)
+        yield _stage_branch(step, explanation.decision, has_ended=has_ended)
         has_ended = has_ended or step.decides
 
 
-def _stage(step: "Step", decision: "Decision", *, has_ended: bool) -> Branch:
+def _stage_branch(step: "Step", decision: "Decision", *, has_ended: bool) -> Branch:
     said = _UNKNOWN if step.verdict == "unknown" else f"would {step.verdict}" if has_ended else step.verdict
     text = f"{step.stage}: {said}" + ("; this decides" if step.decides else "")
     style = f"bold {_STYLES[step.verdict]}" if step.decides else "dim" if has_ended else _STYLES[step.verdict]
-    return Branch(text, style, tuple(_details(step, decision.hint if step.decides else None)))
+    return Branch(text, style, tuple(_detail_branches(step, decision.hint if step.decides else None)))
 
 
-def _details(step: "Step", hint: str | None) -> Iterator[Branch]:
+def _detail_branches(step: "Step", hint: str | None) -> Iterator[Branch]:
     yield Branch(f"looked at: {step.looked_at}", "dim")
     if step.decision is not None and step.decision.reason is not None:
-        yield Branch(f"said: {_said(step.decision)}")
+        yield Branch(f"said: {_format_reason(step.decision)}")
     if hint is not None:
         yield Branch(f"hint: {hint}")
     for rule in step.rules:
@@ -107,5 +109,5 @@ def _details(step: "Step", hint: str | None) -> Iterator[Branch]:
             yield Branch(f"to change it: {change}", "cyan")
 
 
-def _said(decision: "Decision") -> str:
+def _format_reason(decision: "Decision") -> str:
     return f"{decision.reason}: {decision.message}" if decision.message else str(decision.reason)

@@ -37,7 +37,7 @@ def command(tool: str, directory: str | None) -> None:
     It is a distribution with policy, reasons, README and tests. Install it with pip, then edit it.
     """
     _require_usable(tool)
-    values = _values(tool)
+    values = _template_values(tool)
     folder = Path(directory or values["distribution"])
     try:
         folder.mkdir(parents=True)
@@ -45,10 +45,12 @@ def command(tool: str, directory: str | None) -> None:
         raise click.UsageError(f"Cannot make the folder {str(folder)!r}: {error.strerror}.") from error
     for file in _write(folder, values):
         click.echo(file)
-    click.echo(f"\nNext: pip install -e {_core()} -e {quote(str(folder))} pytest && pytest {quote(str(folder))}")
+    click.echo(
+        f"\nNext: pip install -e {_core_requirement()} -e {quote(str(folder))} pytest && pytest {quote(str(folder))}"
+    )
 
 
-def _core() -> str:
+def _core_requirement() -> str:
     """Return pip's argument for the core. The core is not published, so this is the path of a checkout."""
     root = find.checkout()
     return "PATH/TO/toolcharter" if root is None else quote(str(root))
@@ -63,7 +65,7 @@ def _require_usable(tool: str) -> None:
         raise click.UsageError(f"{tool!r} is a prefix of the rule language ({', '.join(sorted(words.RULE_PREFIXES))}).")
 
 
-def _values(tool: str) -> dict[str, str]:
+def _template_values(tool: str) -> dict[str, str]:
     plain = tool.lower().replace("-", "_")
     return {
         "tool": tool,

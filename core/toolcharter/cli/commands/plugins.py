@@ -37,13 +37,13 @@ def command(check: bool, as_json: bool) -> None:
     warn(index.unmatched())
     plugins = listing.list_plugins(index)
     if check:
-        plugins = [build_check.tried(plugin, index) for plugin in plugins]
+        plugins = [build_check.check_builds(plugin, index) for plugin in plugins]
     plugins = [replace(plugin, problems=(*plugin.problems, *_hidden_commands(plugin))) for plugin in plugins]
     problems = [f"{plugin.distribution} {plugin.version}: {text}" for plugin in plugins for text in plugin.problems]
     if check and problems:
         click.echo("\n\n".join(problems), err=True)
     if as_json:
-        print_json([_described(plugin) for plugin in plugins])
+        print_json([_to_json(plugin) for plugin in plugins])
     else:
         columns = ("distribution", "version", *(["check"] if check else []), "provides", "capabilities", "reasons")
         print_table(columns, [row for plugin in plugins for row in _rows(plugin, check=check)], ("bold",))
@@ -54,36 +54,36 @@ def _hidden_commands(plugin: "PluginInfo") -> list[str]:
     return [f"the command {name!r} is toolcharter's own." for name in plugin.commands if name in COMMANDS]
 
 
-def _described(plugin: "PluginInfo") -> dict[str, Any]:
+def _to_json(plugin: "PluginInfo") -> dict[str, Any]:
     return {
         "distribution": plugin.distribution,
         "version": plugin.version,
         "place": plugin.metadata_dir,
         "trusted": plugin.trusted,
         "permitted": plugin.permitted,
-        "tools": {name: _facts(plugin.specs.get(name)) for name in plugin.tools},
+        "tools": {name: _spec_fields(plugin.specs.get(name)) for name in plugin.tools},
         "extensions": list(plugin.extensions),
         "commands": list(plugin.commands),
         "problems": list(plugin.problems),
     }
 
 
-def _facts(spec: "ToolSpec[Any] | None") -> dict[str, Any] | None:
+def _spec_fields(spec: "ToolSpec[Any] | None") -> dict[str, Any] | None:
     if spec is None:
         return None
     return {**capability_fields(spec, spec.all_capabilities()), "reasons": sorted_or_none(spec.own_reasons())}
 
 
 def _rows(plugin: "PluginInfo", *, check: bool) -> list[tuple[str, ...]]:
-    offers = [(name, *_words(plugin, name)) for name in plugin.tools]
+    offers = [(name, *_format_words(plugin, name)) for name in plugin.tools]
     offers += [(f"{name} (extension)", "", "") for name in plugin.extensions]
     offers += [(f"{name} (command)", "", "") for name in plugin.commands]
     verdict = [format_count(len(plugin.problems), "problem") or "ok"] if check else []
     return [(plugin.distribution, plugin.version, *verdict, *offer) for offer in offers]
 
 
-def _words(plugin: "PluginInfo", tool: str) -> tuple[str, str]:
-    known = _facts(plugin.specs.get(tool))
+def _format_words(plugin: "PluginInfo", tool: str) -> tuple[str, str]:
+    known = _spec_fields(plugin.specs.get(tool))
     return (
         ("not loaded; see --check", "")
         if known is None

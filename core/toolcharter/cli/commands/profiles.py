@@ -69,22 +69,22 @@ def command(
     only those.
     """
     if show:
-        _show(chosen or [row.place for row in _findable()], as_json=as_json)
+        _show(chosen or [row.place for row in _findable_rows()], as_json=as_json)
         return
-    rows = list(_given(chosen) if chosen else _findable())
+    rows = list(_named_rows(chosen) if chosen else _findable_rows())
     check = check or strict
     if check and not chosen and not everywhere:
-        rows = _own(rows) or rows
+        rows = _in_own_folder(rows) or rows
     if check:
-        rows = [_checked(row, workspace) for row in rows]
+        rows = [_lint_row(row, workspace) for row in rows]
     faults = [str(fault) for row in rows for fault in row.faults] if check or chosen else []
-    warnings = [f"Warning: {_line(warning)}" for row in rows for warning in row.warnings]
+    warnings = [f"Warning: {_one_line(warning)}" for row in rows for warning in row.warnings]
     # Faults are separate paragraphs. Warnings take one line each, so that they can be filtered.
     said = [*dict.fromkeys(faults), *(["\n".join(dict.fromkeys(warnings))] if warnings else [])]
     if said:
         click.echo("\n\n".join(said), err=True)
     if as_json:
-        print_json([_described(row) for row in rows])
+        print_json([_to_json(row) for row in rows])
     else:
         columns = ("name", *(["check"] if check else []), "place", "description")
         print_table(columns, [_cells(row, check=check) for row in rows], ("bold",))
@@ -92,7 +92,7 @@ def command(
 
 
 def _show(names: Sequence[str], *, as_json: bool) -> None:
-    search = _search()
+    search = _plugin_folders()
     profiles = [read.load_profile(name, search=search) for name in names]
     if as_json:
         print_json([profile_dump.written(profile) for profile in profiles])
@@ -100,12 +100,12 @@ def _show(names: Sequence[str], *, as_json: bool) -> None:
         click.echo("---\n".join(map(profile_dump.dump, profiles)), nl=False)
 
 
-def _line(warning: Fault) -> str:
+def _one_line(warning: Fault) -> str:
     return str(warning).replace("\n", " ")
 
 
-def _described(row: _Row) -> dict[str, Any]:
-    return {**row._asdict(), "faults": list(map(str, row.faults)), "warnings": list(map(_line, row.warnings))}
+def _to_json(row: _Row) -> dict[str, Any]:
+    return {**row._asdict(), "faults": list(map(str, row.faults)), "warnings": list(map(_one_line, row.warnings))}
 
 
 def _cells(row: _Row, *, check: bool) -> tuple[str, ...]:
@@ -113,18 +113,18 @@ def _cells(row: _Row, *, check: bool) -> tuple[str, ...]:
     return (row.name, *([verdict] if check else []), row.place, row.description)
 
 
-def _findable() -> Iterator[_Row]:
-    for found in read.list_profiles(_search()):
+def _findable_rows() -> Iterator[_Row]:
+    for found in read.list_profiles(_plugin_folders()):
         yield _Row(found.name, _first_line(found.description), found.place, found.faults)
 
 
-def _own(rows: Sequence[_Row]) -> list[_Row]:
+def _in_own_folder(rows: Sequence[_Row]) -> list[_Row]:
     """Return the rows of profiles in ./profiles, which the user can edit."""
     return [row for row in rows if find.own_place(row.place)[0] == find.identity(find.OWN_FOLDER)]
 
 
-def _given(names: Sequence[str]) -> Iterator[_Row]:
-    search = _search()
+def _named_rows(names: Sequence[str]) -> Iterator[_Row]:
+    search = _plugin_folders()
     for name in names:
         source = read.read_profile(name, search=search)
         profile, place = source.profile, str(source.files[0]) if find.is_name(name) and source.files else name
@@ -132,13 +132,13 @@ def _given(names: Sequence[str]) -> Iterator[_Row]:
         yield _Row(shown, _first_line(description), place, tuple(source.faults))
 
 
-def _checked(row: _Row, workspace: str) -> _Row:
-    found = profile_lint.examine(row.place, workspace, _search())
+def _lint_row(row: _Row, workspace: str) -> _Row:
+    found = profile_lint.lint_profile(row.place, workspace, _plugin_folders())
     faults = nodes.in_file_order(dict.fromkeys([*row.faults, *found.faults]), row.place)
     return row._replace(faults=tuple(faults), warnings=found.warnings)
 
 
-def _search() -> list[Path]:
+def _plugin_folders() -> list[Path]:
     return origin.profile_folders(scan.find_installed())
 
 

@@ -55,14 +55,14 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
 
     It lists all reasons, or only those of TOOL. The explanations of a tool's own reasons are from its README.
     """
-    own = list(_of_plugins())
+    own = list(_plugin_rows())
     ruled: list[_Row] = []
     if profile is not None:
         plan = build_plan.plan_profile(profile, workspace=inventory.existing_folder(workspace))
         own = [row for row in own if row.source in {*plan.loaded.specs, *plan.loaded.extension_specs}]
-        ruled = list(_of_rules(plan))
+        ruled = list(_rule_rows(plan))
     if tool is None:
-        rows = [*_of_core(), *own, *ruled]
+        rows = [*_core_rows(), *own, *ruled]
     else:
         rows = [row for row in own if row.source.lower() == tool.lower()]
         if not rows:
@@ -78,13 +78,13 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
     print_table(("reason", "from", "outcome", "retry", "meaning"), shown, ("bold",))
 
 
-def _of_core() -> Iterator[_Row]:
+def _core_rows() -> Iterator[_Row]:
     for source, table in (("core", reasons.CORE_REASONS), ("guards", reasons.GUARD_REASONS)):
         for reason, info in table.items():
             yield _Row(source, str(reason), info.outcome, info.retryable, info.meaning)
 
 
-def _of_rules(plan: "Plan") -> Iterator[_Row]:
+def _rule_rows(plan: "Plan") -> Iterator[_Row]:
     """Yield the reasons that the rules of a profile and of its ceilings declare."""
     held: tuple[Ceiling | Profile, ...] = (*plan.ceilings, plan.profile)
     lists = (("deny", "denied", [one.deny for one in held]), ("ask", "asked", [one.ask for one in held]))
@@ -95,19 +95,19 @@ def _of_rules(plan: "Plan") -> Iterator[_Row]:
                 yield _Row(rule.source, rule.reason, outcome, retry=False, meaning=meaning)
 
 
-def _of_plugins() -> Iterator[_Row]:
+def _plugin_rows() -> Iterator[_Row]:
     """Yield the reasons that plugins declare, with the explanations from their READMEs: a second list could differ."""
     index = scan.find_installed()
     for plugin in listing.list_plugins(index):
         for specs, entries in ((plugin.specs, index.tools), (plugin.extension_specs, index.extensions)):
             for name, spec in sorted(specs.items()):
-                documented = _documented(testing_readme.readme_of(entries[name]))
+                documented = _read_documented(testing_readme.readme_of(entries[name]))
                 for reason in map(str, spec.reasons or ()):
                     for outcome, retry, meaning in documented.get(reason, [("", False, "")]):
                         yield _Row(name, reason, outcome, retry or reason in reasons.RETRYABLE, meaning)
 
 
-def _documented(readme: str) -> dict[str, list[tuple[str, bool, str]]]:
+def _read_documented(readme: str) -> dict[str, list[tuple[str, bool, str]]]:
     """Read outcome, retry and meaning by reason from the tables with a column `reason`. The meaning is the last column.
 
     Without `yes` in a column `retry`, the call is not to be retried; `ctx.deny` and `ctx.error` have the same default.

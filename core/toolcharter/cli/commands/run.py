@@ -9,8 +9,8 @@ import click
 from toolcharter._lazy import lazy
 from toolcharter.api.trace import within_trace
 from toolcharter.cli import options
-from toolcharter.cli.interrupts import ended_by_signals
-from toolcharter.cli.jsonl import Line, answer_lines
+from toolcharter.cli.interrupts import raise_on_signals
+from toolcharter.cli.jsonl import CallLine, answer_lines
 from toolcharter.cli.session import live_toolbox_session
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ else:
 @options.profile
 @options.caller
 @options.workspace_and_events
-@ended_by_signals()
+@raise_on_signals()
 def command(profile: str, caller: "Caller | None", workspace: str, events: Sequence[str]) -> None:
     """Make the calls on standard input.
 
@@ -33,7 +33,7 @@ def command(profile: str, caller: "Caller | None", workspace: str, events: Seque
     """
     names = [field.name for field in fields(call.ToolResult)]
 
-    def answer(line: Line) -> dict[str, Any]:
+    def answer(line: CallLine) -> dict[str, Any]:
         if line.fault is not None:
             result = call.ToolResult(
                 "error", f"ERROR: invalid_arguments\n{line.fault}", reason="invalid_arguments", message=line.fault

@@ -17,7 +17,7 @@ else:
     secrets = lazy("toolcharter.guards.secrets")
     secrets_stream = lazy("toolcharter.guards.secrets.stream")
 
-_PIECE = 1 << 18
+_CHUNK_BYTES = 1 << 18
 
 
 @click.command("scrub", context_settings={"allow_extra_args": True})
@@ -33,19 +33,19 @@ def command(ctx: click.Context, jsonl: bool) -> None:
     """
     if ctx.args:
         raise click.UsageError(f"It reads standard input: write toolcharter scrub < {quote(ctx.args[0])}.")
-    for piece in _answers() if jsonl else _pieces():
+    for piece in _scrub_lines() if jsonl else _scrub_stream():
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
 
 
-def _pieces() -> Iterator[bytes]:
+def _scrub_stream() -> Iterator[bytes]:
     stream = secrets_stream.Stream()
     source: Any = sys.stdin.buffer
-    while data := source.read1(_PIECE):  # Returns what is available, up to the size.
+    while data := source.read1(_CHUNK_BYTES):  # Returns what is available, up to the size.
         yield stream.feed(data)
     yield stream.finish()
 
 
-def _answers() -> Iterator[bytes]:
+def _scrub_lines() -> Iterator[bytes]:
     for line in sys.stdin.buffer:
         yield secrets.scrub_line(line) + b"\n"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolcharter.cli import junit as cli_junit
     from toolcharter.cli import profile_cases
-    from toolcharter.cli.profile_cases import Tested
+    from toolcharter.cli.profile_cases import ProfileResult
     from toolcharter.testing import coverage as testing_coverage
     from toolcharter.testing.coverage import ReasonRow
 else:
@@ -50,39 +50,41 @@ def command(
         _write_junit(junit, tested)
     if as_json:
         print_json(
-            {"profiles": [_described(one) for one in tested], "reasons": [row._asdict() for row in coverage.rows()]}
+            {"profiles": [_to_json(one) for one in tested], "reasons": [row._asdict() for row in coverage.rows()]}
         )
     else:
         _show(tested, coverage.rows())
     stop(1 if any(one.failed for one in tested) else 0)
 
 
-def _write_junit(file: str, tested: "Iterable[Tested]") -> None:
+def _write_junit(file: str, tested: "Iterable[ProfileResult]") -> None:
     try:
         cli_junit.write_junit(Path(file), tested)
     except OSError as error:
         raise click.UsageError(f"--junit: cannot write {file!r}: {error.strerror}.") from error
 
 
-def _described(tested: "Tested") -> dict[str, Any]:
+def _to_json(tested: "ProfileResult") -> dict[str, Any]:
     cases = [{"name": one.name, "place": one.place, "passed": one.passed, "text": one.text} for one in tested.verdicts]
     return {"file": tested.file, "profile": tested.profile, "cases": cases}
 
 
-def _show(tested: "Sequence[Tested]", rows: "Iterable[ReasonRow]") -> None:
+def _show(tested: "Sequence[ProfileResult]", rows: "Iterable[ReasonRow]") -> None:
     for one in tested:
         for verdict in one.failed:
-            _say(f"FAILED {verdict.text}\n", "red")
+            _print_line(f"FAILED {verdict.text}\n", "red")
     for one in tested:
-        _say(f"{one.file}: {_count(one)}", "red" if one.failed else "green" if one.verdicts else "yellow")
-    gaps = [_gap(row) for row in rows if row.missing]
+        _print_line(
+            f"{one.file}: {_format_counts(one)}", "red" if one.failed else "green" if one.verdicts else "yellow"
+        )
+    gaps = [_format_gap(row) for row in rows if row.missing]
     if gaps:
-        _say("\nDeclared reasons that no case has shown:")
+        _print_line("\nDeclared reasons that no case has shown:")
         for gap in gaps:
-            _say(testing_coverage.wrapped(f"  {gap}", shutil.get_terminal_size().columns))
+            _print_line(testing_coverage.wrapped(f"  {gap}", shutil.get_terminal_size().columns))
 
 
-def _count(tested: "Tested") -> str:
+def _format_counts(tested: "ProfileResult") -> str:
     if not tested.verdicts:
         return "has no cases"
     failed = len(tested.failed)
@@ -90,12 +92,12 @@ def _count(tested: "Tested") -> str:
     return f"{failed} failed, {passed}" if failed else passed
 
 
-def _gap(row: "ReasonRow") -> str:
+def _format_gap(row: "ReasonRow") -> str:
     total = len(row.shown) + len(row.missing)
     return f"{row.profile}: {row.tool}: {len(row.missing)} of {total}: {', '.join(row.missing)}"
 
 
-def _say(text: str, style: str = "") -> None:
+def _print_line(text: str, style: str = "") -> None:
     if is_terminal():
         print_text(text, style)
     else:

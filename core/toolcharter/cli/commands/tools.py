@@ -55,12 +55,12 @@ def command(
             print_json(hosts.formatted(map(hosts.described, toolbox.values()), form))
         return
     if profile is None:
-        rows = list(_installed())
+        rows = list(_installed_rows())
         files = list[str]()
     else:
         with toolbox_session(profile, workspace, events, caller) as toolbox:
             files = list(map(str, toolbox.files))
-            rows = [{**_offered(tool), "profile_files": files} for tool in toolbox.values()]
+            rows = [{**_tool_row(tool), "profile_files": files} for tool in toolbox.values()]
     if as_json:
         print_json(rows)
         return
@@ -73,7 +73,7 @@ def command(
 _INSTALLED = ("name", "distribution", "version", "safety", "capabilities")
 
 
-def _offered(tool: "Tool") -> dict[str, Any]:
+def _tool_row(tool: "Tool") -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -83,7 +83,7 @@ def _offered(tool: "Tool") -> dict[str, Any]:
     }
 
 
-def _installed() -> Iterator[dict[str, Any]]:
+def _installed_rows() -> Iterator[dict[str, Any]]:
     index = scan.find_installed()
     warn(index.unmatched())
     for plugin in listing.list_plugins(index):
