@@ -34,7 +34,7 @@ server = subprocess.Popen([sys.executable, "-P", "-m", "toolcharter", "guard", "
 atexit.register(server.wait)
 atexit.register(server.terminate)  # Handlers run in reverse order.
 wanted = client.identity(WORDS, os.environ)
-path = client.socket_of(client.folder_of(os.environ), wanted)
+path = client.socket_path(client.socket_folder(os.environ), wanted)
 for _ in range(600):
     if Path(path).exists():
         break
@@ -48,13 +48,13 @@ def decided(number: int) -> list[float]:
         # The agent's calls are numbered, so the gate sees each line for the first time.
         message = MESSAGES[turn % len(MESSAGES)].replace(b'"session_id"', b'"tool_use_id": "c%d", "session_id"' % turn)
         started = perf_counter()
-        answer = client._asked(path, wanted, message)  # noqa: SLF001 - the hook calls it after its start
+        answer = client._ask_server(path, wanted, message)  # noqa: SLF001 - the hook calls it after its start
         took.append(perf_counter() - started)
         assert answer is not None
         assert answer[0] == 0
         if answer[1].strip() == b"{}":
             ended = message.replace(b"PreToolUse", b"PostToolUse").replace(b'"cwd"', b'"tool_response": "x", "cwd"')
-            client._asked(path, wanted, ended)  # noqa: SLF001 - as above
+            client._ask_server(path, wanted, ended)  # noqa: SLF001 - as above
     return sorted(took)
 
 

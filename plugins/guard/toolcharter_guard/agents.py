@@ -42,7 +42,7 @@ class Agent(NamedTuple):
     keys: Mapping[str, str]
     """The keys of its messages, by our names for them: `tool`, `args`, `session`, `call_id`, `cwd`, `model`, `event`,
     `output`, `error`, `subagent`."""
-    after: frozenset[str]
+    after_events: frozenset[str]
     """The events that are sent after a call."""
     can_ask: bool
     """Whether a hook can make the agent ask its user."""
@@ -96,19 +96,19 @@ _CURSOR_MCP = "MCP:"
 """The prefix of MCP tools in Cursor's messages, which do not name the server."""
 
 
-def read_message(agent: Agent, said: object) -> Message:
+def parse_message(agent: Agent, data: object) -> Message:
     """Read one message of *agent*.
 
     Args:
         agent: The agent that sent it.
-        said: The message, parsed from JSON.
+        data: The message, parsed from JSON.
 
     Raises:
         Unreadable: The message is not an object or names no tool.
     """
-    if not isinstance(said, Mapping):
+    if not isinstance(data, Mapping):
         raise Unreadable("the message is not an object")
-    known: Mapping[str, Any] = said
+    known: Mapping[str, Any] = data
     tool = known.get(agent.keys["tool"])
     if not isinstance(tool, str) or not tool:
         raise Unreadable(f"the message has no {agent.keys['tool']!r}")
@@ -128,7 +128,7 @@ def read_message(agent: Agent, said: object) -> Message:
         error = failed.get("message")
     return Message(
         # Copilot names no event; only the messages after a call have a result or an error.
-        is_after=known.get(agent.keys["event"]) in agent.after
+        is_after=known.get(agent.keys["event"]) in agent.after_events
         or (agent.name == "copilot" and not known.keys().isdisjoint(("toolResult", "error"))),
         tool=_mcp_name(agent, tool, known.get("mcp_context")),
         args=known.get(agent.keys["args"]),
@@ -150,21 +150,21 @@ def _mcp_name(agent: Agent, tool: str, context: object) -> str:
     if agent.name == "cursor" and tool.startswith(_CURSOR_MCP):
         server, name = "cursor", tool.removeprefix(_CURSOR_MCP)
     elif agent.name in {"gemini", "opencode"} and isinstance(context, Mapping) and tool not in agent.table:
-        said: Mapping[str, Any] = context
-        server, name = str(said.get("server_name") or ""), str(said.get("tool_name") or "")
+        names: Mapping[str, Any] = context
+        server, name = str(names.get("server_name") or ""), str(names.get("tool_name") or "")
     else:
         return tool
     is_plain = server and name and "__" not in server and not server.endswith("_")
     return f"{MCP}{server}__{name}" if is_plain else f"{server}:{name}"
 
 
-def answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
+def format_answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
     """Return the answer to a call, in the form of *agent*. The agent's own permissions still apply to allowed calls."""
     if verdict == "ask" and not agent.can_ask:
         verdict, reason = "deny", f"{reason} {agent.title} cannot ask its user in a hook."
     if agent.name == "cursor":
-        said = {"permission": verdict}
-        return said if verdict == "allow" else {**said, "user_message": reason, "agent_message": reason}
+        answer = {"permission": verdict}
+        return answer if verdict == "allow" else {**answer, "user_message": reason, "agent_message": reason}
     if verdict == "allow":
         return {}
     if agent.name in {"gemini", "opencode"}:
@@ -175,7 +175,7 @@ def answer(agent: Agent, verdict: Verdict, reason: str) -> dict[str, Any]:
     return {"hookSpecificOutput": decision}
 
 
-def replaced_output(agent: Agent, tool: str, output: Any) -> dict[str, Any]:
+def format_replacement(agent: Agent, tool: str, output: Any) -> dict[str, Any]:
     """Return the answer that replaces the output of *tool* by *output*; empty if the agent's hooks cannot do that."""
     if agent.name == "gemini":  # its only way: the model reads "Tool result blocked: " and the reason
         text = output if isinstance(output, str) else json.dumps(output)

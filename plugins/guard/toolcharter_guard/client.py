@@ -57,7 +57,7 @@ ANSWER = b"\0toolcharter\0"
 MAX_MESSAGE = 64 * 1024 * 1024
 
 
-def folder_of(environ: "Mapping[str, str]") -> str:
+def socket_folder(environ: "Mapping[str, str]") -> str:
     """Return the folder of the sockets: in the user's runtime folder, else in the state folder.
 
     If that path is too long for a socket, the folder is below `/tmp`.
@@ -71,7 +71,7 @@ def folder_of(environ: "Mapping[str, str]") -> str:
     return folder if longest <= LONGEST_SOCKET else f"/tmp/toolcharter-{os.geteuid()}"  # noqa: S108 - `is_private` looks
 
 
-def loads_from(environ: "Mapping[str, str]", *folders: str) -> "str | None":
+def find_loader_variable(environ: "Mapping[str, str]", *folders: str) -> "str | None":
     """Return a variable that makes programs load libraries from *folders* or a shared folder; None if none does."""
     unsafe = tuple(f"{folder.rstrip('/')}/" for folder in (*folders, *SHARED_FOLDERS))
     for name, separators in LOADER_VARIABLES.items():
@@ -88,7 +88,7 @@ def loads_from(environ: "Mapping[str, str]", *folders: str) -> "str | None":
     return None
 
 
-def without_unwanted(environ: "Mapping[str, str]") -> "dict[str, str]":
+def clean_environment(environ: "Mapping[str, str]") -> "dict[str, str]":
     """Return the gate's environment: *environ* without `UNWANTED_VARIABLES` and those that begin with `PYTHON`."""
     return {
         name: value
@@ -106,7 +106,7 @@ def identity(words: "list[str]", environ: "Mapping[str, str]") -> bytes:
     return "\0".join(parts).encode("utf-8", "surrogateescape")
 
 
-def socket_of(folder: str, wanted: bytes) -> str:
+def socket_path(folder: str, wanted: bytes) -> str:
     """Return the socket of the server for the identity *wanted*.
 
     Two identities may share a name, so the server compares the whole identity.
@@ -144,7 +144,7 @@ def receive(peer: "_socket.socket", limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _asked(path: str, wanted: bytes, message: bytes) -> "tuple[int, bytes] | None":
+def _ask_server(path: str, wanted: bytes, message: bytes) -> "tuple[int, bytes] | None":
     """The server's exit status and output for *message*; None if there is no complete answer of this user's server."""
     with_server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     with_server.settimeout(TIMEOUT_S)
@@ -154,35 +154,37 @@ def _asked(path: str, wanted: bytes, message: bytes) -> "tuple[int, bytes] | Non
             return None
         with_server.sendall(len(wanted).to_bytes(4, "big") + wanted + message)
         with_server.shutdown(_socket.SHUT_WR)
-        said = receive(with_server, MAX_MESSAGE)
+        answer = receive(with_server, MAX_MESSAGE)
     except OSError:
         return None
     finally:
         with_server.close()
-    if not said.endswith(ANSWER) or said[:1] not in (b"0", b"2"):
+    if not answer.endswith(ANSWER) or answer[:1] not in (b"0", b"2"):
         return None
-    return int(said[:1]), said[1 : -len(ANSWER)]
+    return int(answer[:1]), answer[1 : -len(ANSWER)]
 
 
 def main(words: "list[str]") -> None:
     """Answer one hook; *words* are `toolcharter guard hook AGENT ...`."""
     until = time.monotonic() + DEADLINE_S
-    if (name := loads_from(os.environ, os.getcwd(), *_after(words, "--workspace"))) is not None:
-        said = (
+    if (name := find_loader_variable(os.environ, os.getcwd(), *_option_values(words, "--workspace"))) is not None:
+        text = (
             f"toolcharter denies the call, because {name} makes programs load libraries from a folder in which an agent"
             " may write: "
         )
-        _end(2, f"{said}unset it, or remove such entries and empty entries, before you start the agent.\n".encode())
+        _write_and_exit(
+            2, f"{text}unset it, or remove such entries and empty entries, before you start the agent.\n".encode()
+        )
     message = None
-    folder = folder_of(os.environ)
+    folder = socket_folder(os.environ)
     if sys.platform == "linux" and is_private(folder):
         wanted = identity(words, os.environ)
-        path = socket_of(folder, wanted)
+        path = socket_path(folder, wanted)
         if os.path.exists(path):
             message = sys.stdin.buffer.read()
-            answer = _asked(path, wanted, message)
+            answer = _ask_server(path, wanted, message)
             if answer is not None:
-                _end(*answer)
+                _write_and_exit(*answer)
     if message is not None:  # standard input has been read: pass the message on
         standard_input = os.memfd_create("hook")
         view = memoryview(message)
@@ -190,21 +192,21 @@ def main(words: "list[str]") -> None:
             view = view[os.write(standard_input, view) :]
         os.lseek(standard_input, 0, os.SEEK_SET)
         os.dup2(standard_input, 0)
-    _end(*_judged(words, until))
+    _write_and_exit(*_run_gate(words, until))
 
 
-def _after(words: "list[str]", option: str) -> "list[str]":
+def _option_values(words: "list[str]", option: str) -> "list[str]":
     """The values of *option* in *words*."""
     return [words[at] for at in range(1, len(words)) if words[at - 1] == option]
 
 
-def _judged(words: "list[str]", until: float) -> "tuple[int, bytes]":
+def _run_gate(words: "list[str]", until: float) -> "tuple[int, bytes]":
     """The exit status and output of a new gate; those that block the call if the gate fails or is late."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.dup2(writing, 1)
-        os.execve(sys.executable, [sys.executable, *PYTHON_OPTIONS, "-m", *words], without_unwanted(os.environ))
+        os.execve(sys.executable, [sys.executable, *PYTHON_OPTIONS, "-m", *words], clean_environment(os.environ))
     os.close(writing)
     output, ended, status = b"", 0, 0
     while not ended and (left := until - time.monotonic()) > 0:
@@ -223,8 +225,8 @@ def _judged(words: "list[str]", until: float) -> "tuple[int, bytes]":
     return 2, b"" if code == 2 else b"toolcharter denies the call, because its gate has failed.\n"  # noqa: PLR2004 - it said why
 
 
-def _end(status: int, said: bytes) -> "NoReturn":
-    view = memoryview(said)
+def _write_and_exit(status: int, output: bytes) -> "NoReturn":
+    view = memoryview(output)
     while view:
         view = view[os.write(1 if status == 0 else 2, view) :]
     os._exit(status)

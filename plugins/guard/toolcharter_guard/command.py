@@ -13,7 +13,7 @@ from toolcharter import ConfigurationError, lazy
 from toolcharter.hosts import open_host
 from toolcharter_guard import client, resident, settings
 from toolcharter_guard.agents import AGENTS, Unreadable
-from toolcharter_guard.judge import forget_session, judge, refusal, workspace_of
+from toolcharter_guard.judge import forget_session, judge, refusal_text, workspace_of
 
 if TYPE_CHECKING:
     from toolcharter_guard import doctor as examination
@@ -45,10 +45,10 @@ def install(agent: str, profile: str, project: bool, events: str | None, yes: bo
     """Show the change, then add the hook to the settings of AGENT. Other settings stay as they are."""
     workspace = Path.cwd() if project else None
     named = str(Path(profile).resolve()) if os.sep in profile else profile
-    line = settings.hook_command(_program(), agent, named, workspace, events or _default_events())
+    line = settings.hook_command(_client_command(), agent, named, workspace, events or _default_events())
     _check_profile(named, workspace or Path.cwd())
-    _change(agent, settings.path_of(agent, workspace), line, yes=yes)
-    click.echo(settings.PLACES[agent].note)
+    _apply_change(agent, settings.settings_path(agent, workspace), line, yes=yes)
+    click.echo(settings.LOCATIONS[agent].note)
 
 
 @command.command("uninstall")
@@ -57,11 +57,11 @@ def install(agent: str, profile: str, project: bool, events: str | None, yes: bo
 @click.option("--yes", is_flag=True, help="Write without asking.")
 def uninstall(agent: str, project: bool, yes: bool) -> None:
     """Remove the hook from the settings of AGENT."""
-    file = settings.path_of(agent, Path.cwd() if project else None)
+    file = settings.settings_path(agent, Path.cwd() if project else None)
     if not file.exists():
         click.echo(f"{file}: does not exist; nothing to remove.")
         return
-    _change(agent, file, None, yes=yes)
+    _apply_change(agent, file, None, yes=yes)
 
 
 @command.command("status")
@@ -69,9 +69,9 @@ def status() -> None:
     """Show for each agent whether the hook is in its settings. Exit status 1 if it was changed, removed or disabled."""
     failed = False
     for agent in AGENTS:
-        for file in dict.fromkeys((settings.path_of(agent, None), settings.path_of(agent, Path.cwd()))):
+        for file in dict.fromkeys((settings.settings_path(agent, None), settings.settings_path(agent, Path.cwd()))):
             try:
-                is_right, state = _state_of(agent, file)
+                is_right, state = _describe_state(agent, file)
             except settings.SettingsError as error:
                 is_right, state = False, f"cannot be read: {error}"
             failed = failed or not is_right
@@ -90,9 +90,9 @@ def doctor(agents: tuple[str, ...]) -> None:
     """
     failed, guarded = False, set[str]()
     for agent in agents or AGENTS:
-        for file in dict.fromkeys((settings.path_of(agent, None), settings.path_of(agent, Path.cwd()))):
+        for file in dict.fromkeys((settings.settings_path(agent, None), settings.settings_path(agent, Path.cwd()))):
             try:
-                line = settings.command_in(settings.entry(agent, file))
+                line = settings.find_command(settings.find_entries(agent, file))
             except (settings.SettingsError, ValueError, KeyError) as error:
                 failed = True
                 click.echo(f"{agent} {file}: FAILED: {error}")
@@ -101,7 +101,7 @@ def doctor(agents: tuple[str, ...]) -> None:
                 continue
             guarded.add(agent)
             click.echo(f"{agent} {file}")
-            for finding in examination.examined(agent, line, Path.cwd()):
+            for finding in examination.examine_agent(agent, line, Path.cwd()):
                 failed = failed or finding.is_failure
                 click.echo(f"    {'FAILED: ' if finding.is_failure else ''}{finding.text}")
     for agent in agents:
@@ -125,17 +125,17 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
         forget_session(known, text, os.environ)
         root = workspace_of(known, workspace, os.environ)
         sink = events or _default_events()
-        with open_host(profile, workspace=root, events=sink, believed=settings.believed(root)) as host:
-            said = judge(known, host, root, text)
+        with open_host(profile, workspace=root, events=sink, believed=settings.guard_files(root)) as host:
+            answer = judge(known, host, root, text)
         if sys.argv[1:3] == ["guard", "hook"]:
             resident.start(["toolcharter", *sys.argv[1:]])
     except (ConfigurationError, Unreadable) as error:
-        click.echo(refusal(error), err=True)
+        click.echo(refusal_text(error), err=True)
         click.get_current_context().exit(BLOCK)
     except Exception as error:  # noqa: BLE001 - any error of the guard denies: another status would let the call pass
         click.echo(f"toolcharter denies the call, because it failed: {type(error).__name__}: {error}", err=True)
         click.get_current_context().exit(BLOCK)
-    click.echo(json.dumps(said))
+    click.echo(json.dumps(answer))
 
 
 @command.command("serve", context_settings={"ignore_unknown_options": True})
@@ -161,7 +161,7 @@ def serve(idle_s: float, words: tuple[str, ...]) -> None:
         click.get_current_context().exit(BLOCK)
 
 
-def _program() -> list[str]:
+def _client_command() -> list[str]:
     """The command that starts `client.py`, independent of the agent's PATH and of the current folder."""
     return [sys.executable, "-I", "-S", str(client.__file__)]
 
@@ -177,11 +177,11 @@ def _check_profile(profile: str, workspace: Path) -> None:
     open_host(profile, workspace=workspace, events=[lambda _: None]).close()
 
 
-def _change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
+def _apply_change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
     try:
-        before, after = settings.changed(agent, file, line)
+        before, after = settings.compute_edit(agent, file, line)
         if before == after:
-            settings.record(file, settings.entry(agent, file))
+            settings.record_entries(file, settings.find_entries(agent, file))
             click.echo(f"{file}: nothing to change.")
             return
         shown = difflib.unified_diff((before or "").splitlines(), after.splitlines(), str(file), str(file), lineterm="")
@@ -190,24 +190,24 @@ def _change(agent: str, file: Path, line: str | None, *, yes: bool) -> None:
             click.echo("Nothing was written.")
             return
         backup = settings.write(file, before, after)
-        settings.record(file, settings.entry(agent, file))
+        settings.record_entries(file, settings.find_entries(agent, file))
     except settings.SettingsError as error:
         click.echo(str(error), err=True)
         click.get_current_context().exit(2)
     click.echo(f"{file}: written." + ("" if backup is None else f" The previous content is in {backup}."))
 
 
-def _state_of(agent: str, file: Path) -> tuple[bool, str]:
+def _describe_state(agent: str, file: Path) -> tuple[bool, str]:
     """Whether the settings are as they were installed, and their state as text."""
-    expected = settings.recorded().get(str(file))
+    expected = settings.recorded_entries().get(str(file))
     if not file.exists():
         return expected is None, "no settings" if expected is None else "REMOVED since it was installed"
-    found = settings.entry(agent, file)
+    found = settings.find_entries(agent, file)
     if not found:
         return expected is None, "not guarded" if expected is None else "REMOVED since it was installed"
     if expected is not None and found != expected:
         return False, "CHANGED since it was installed"
-    if off := settings.switched_off(agent, file, Path.cwd()):
+    if off := settings.find_off_setting(agent, file, Path.cwd()):
         return False, f"SWITCHED OFF by {off}"
     by = "" if expected is not None else ", by an entry that `install` did not write"
-    return True, f"guarded{by}: {settings.command_in(found)}"
+    return True, f"guarded{by}: {settings.find_command(found)}"

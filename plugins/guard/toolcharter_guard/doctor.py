@@ -21,7 +21,7 @@ from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.scripted import (
     SPAWNED,
     SUBAGENT,
-    Answers,
+    AnswerHandler,
     Chat,
     Gemini,
     Messages,
@@ -33,29 +33,29 @@ from toolcharter_guard.settings import state_folder
 
 TIMEOUT_S = 120.0
 """How long an agent may take for all its calls, in seconds."""
-FLOOR = "mkfs.guard-doctor /dev/guard-doctor"
+FLOOR_COMMAND = "mkfs.guard-doctor /dev/guard-doctor"
 """A command that the floor denies; its program does not exist."""
-LINE = f"echo reached > @FILE@; {FLOOR}"
-OURS = re.compile("toolcharter(:| cannot read| denies)")
+FORBIDDEN_LINE = f"echo reached > @FILE@; {FLOOR_COMMAND}"
+OUR_DENIAL = re.compile("toolcharter(:| cannot read| denies)")
 """Matches every denial of the guard, and no other text in a test."""
 
 
-class Drive(NamedTuple):
+class TrialSetup(NamedTuple):
     """How to start an agent with a scripted model. `@URL@`, `@FILE@` and `@FOLDER@` are replaced."""
 
     command: Sequence[str]
     """The command line. Options are inserted after its second word."""
-    answers: type[Answers]
+    handler: type[AnswerHandler]
     environ: Mapping[str, str]
     calls: Sequence[tuple[str, str]]
     """Forbidden calls: the agent's tool, and its arguments in JSON. `@FILE@` is a file that must not appear."""
-    unasked: Sequence[tuple[str, str]] = ()
+    unhooked_calls: Sequence[tuple[str, str]] = ()
     """Calls for which the agent is known to run no hooks: reported, but not as a failure."""
-    modes: Sequence[str] = ()
+    unhooked_options: Sequence[str] = ()
     """Options with which the agent is known to run no hooks."""
     subagent: Sequence[tuple[str, str]] = ()
     """The calls by which the agent starts a subagent and waits for it."""
-    trusting: str = ""
+    trust_option: str = ""
     """The option with which the agent runs hooks that its user has not trusted."""
     settings: str = ""
     """The content of `@FOLDER@/settings.json`."""
@@ -68,7 +68,7 @@ class Finding(NamedTuple):
     is_failure: bool = False
 
 
-class Tried(NamedTuple):
+class TrialResult(NamedTuple):
     """The outcome of an agent's calls."""
 
     refused: set[str]
@@ -84,8 +84,8 @@ _OPENCODE_PROVIDER = {
     "options": {"baseURL": "@URL@/v1", "apiKey": "none"},
     "models": {"scripted": {}},
 }
-DRIVES: Mapping[str, Drive] = {
-    "claude-code": Drive(
+TRIAL_SETUPS: Mapping[str, TrialSetup] = {
+    "claude-code": TrialSetup(
         ("claude", "--print", "go", "--allowedTools", "Bash Write"),
         Messages,
         {
@@ -94,15 +94,15 @@ DRIVES: Mapping[str, Drive] = {
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         },
         [
-            ("Bash", json.dumps({"command": LINE, "description": "x"})),
+            ("Bash", json.dumps({"command": FORBIDDEN_LINE, "description": "x"})),
             ("Write", '{"file_path": "@FILE@", "content": "reached"}'),
         ],
-        modes=["--bare"],
+        unhooked_options=["--bare"],
         subagent=[
             ("Agent", json.dumps({"description": "x", "prompt": SUBAGENT, "subagent_type": "general-purpose"})),
         ],
     ),
-    "codex": Drive(
+    "codex": TrialSetup(
         (
             *("codex", "exec", "--skip-git-repo-check", "--ephemeral", "--sandbox", "read-only"),
             *("-c", 'model="scripted"', "-c", 'model_provider="guard-doctor"'),
@@ -110,16 +110,16 @@ DRIVES: Mapping[str, Drive] = {
         ),
         Responses,
         {},
-        [("exec_command", json.dumps({"cmd": LINE})), ("view_image", '{"path": "@FILE@"}')],
-        unasked=[("write_stdin", '{"session_id": 1, "chars": "x"}')],
-        modes=["--ignore-user-config"],
+        [("exec_command", json.dumps({"cmd": FORBIDDEN_LINE})), ("view_image", '{"path": "@FILE@"}')],
+        unhooked_calls=[("write_stdin", '{"session_id": 1, "chars": "x"}')],
+        unhooked_options=["--ignore-user-config"],
         subagent=[
             ("multi_agent_v1/spawn_agent", json.dumps({"message": SUBAGENT})),
             ("multi_agent_v1/wait_agent", json.dumps({"targets": [SPAWNED], "timeout_ms": 60_000})),
         ],
-        trusting="--dangerously-bypass-hook-trust",
+        trust_option="--dangerously-bypass-hook-trust",
     ),
-    "gemini": Drive(
+    "gemini": TrialSetup(
         ("gemini", "--skip-trust", "--yolo", "-m", "gemini-2.5-flash", "-p", "go"),
         Gemini,
         # System settings take precedence: they select the key, so that the agent does not use an account.
@@ -129,11 +129,11 @@ DRIVES: Mapping[str, Drive] = {
             "GEMINI_CLI_SYSTEM_SETTINGS_PATH": "@FOLDER@/settings.json",
         },
         # Only the shell: Gemini CLI refuses paths outside of the project before it runs its hooks.
-        [("run_shell_command", json.dumps({"command": LINE}))],
+        [("run_shell_command", json.dumps({"command": FORBIDDEN_LINE}))],
         subagent=[("invoke_agent", json.dumps({"agent_name": "generalist", "prompt": SUBAGENT}))],
         settings='{"security": {"auth": {"selectedType": "gemini-api-key"}}}',
     ),
-    "opencode": Drive(
+    "opencode": TrialSetup(
         ("opencode", "run", "--title", "toolcharter guard doctor", "-m", "guard-doctor/scripted", "go"),
         Chat,
         {
@@ -142,10 +142,10 @@ DRIVES: Mapping[str, Drive] = {
             )
         },
         [
-            ("bash", json.dumps({"command": LINE, "description": "x"})),
+            ("bash", json.dumps({"command": FORBIDDEN_LINE, "description": "x"})),
             ("write", '{"filePath": "@FILE@", "content": "reached"}'),
         ],
-        modes=["--pure"],
+        unhooked_options=["--pure"],
         subagent=[("task", json.dumps({"description": "x", "prompt": SUBAGENT, "subagent_type": "general"}))],
     ),
 }
@@ -153,52 +153,52 @@ SHELLS = {"gemini": "run_shell_command", "opencode": "bash", "cursor": "Shell", 
 """The name of an agent's shell tool in a hook's message, if it is not `Bash`."""
 
 
-def examined(agent: str, command: str, project: Path) -> Iterator[Finding]:
+def examine_agent(agent: str, command: str, project: Path) -> Iterator[Finding]:
     """Try the hook *command* of *agent*, and then the agent itself, in *project*; yield the findings."""
-    yield _hook(agent, command, project)
-    drive, title = DRIVES.get(agent), AGENTS[agent].title
-    if drive is None:
+    yield _try_hook(agent, command, project)
+    setup, title = TRIAL_SETUPS.get(agent), AGENTS[agent].title
+    if setup is None:
         yield Finding(f"{title} itself is not tested: it cannot be started without an account.")
         return
-    program = shutil.which(drive.command[0])
+    program = shutil.which(setup.command[0])
     if program is None:
-        yield Finding(f"{title} itself is not tested: there is no program {drive.command[0]!r} on the PATH.")
+        yield Finding(f"{title} itself is not tested: there is no program {setup.command[0]!r} on the PATH.")
         return
     yield Finding(f"{program}, version {_version(program)}:")
-    yield from _of_agent(drive, title, program, project)
+    yield from _try_agent(setup, title, program, project)
 
 
-def _of_agent(drive: Drive, title: str, program: str, project: Path) -> Iterator[Finding]:
+def _try_agent(setup: TrialSetup, title: str, program: str, project: Path) -> Iterator[Finding]:
     """Have the agent make the calls; yield the findings."""
-    refused, subagent, subagent_passed = _tried(drive, program, project)
-    for tool, _ in drive.calls:
+    refused, subagent, subagent_passed = _run_trial(setup, program, project)
+    for tool, _ in setup.calls:
         if tool in refused:
             yield Finding(f"{tool}: the guard denies a forbidden call")
         else:
             yield Finding(f"{tool}: a forbidden call did not reach the guard", is_failure=True)
-    needed = {tool for tool, _ in drive.calls}
+    needed = {tool for tool, _ in setup.calls}
     if needed & refused:
         yield Finding(f"subagents: {subagent}", is_failure=subagent_passed)
-    elif drive.trusting and needed <= _tried(drive, program, project, drive.trusting).refused:
+    elif setup.trust_option and needed <= _run_trial(setup, program, project, setup.trust_option).refused:
         yield Finding(f"{title} does not trust the hook yet: start it, and confirm the hook.", is_failure=True)
-    for tool, _ in drive.unasked:
+    for tool, _ in setup.unhooked_calls:
         if tool not in refused:
             yield Finding(f"{tool}: not guarded, because {title} runs no hook for it")
-    for mode in drive.modes:
-        if not needed & _tried(drive, program, project, mode).refused:
+    for mode in setup.unhooked_options:
+        if not needed & _run_trial(setup, program, project, mode).refused:
             yield Finding(f"{mode}: not guarded, because {title} runs no hooks with this option")
 
 
-def _hook(agent: str, command: str, project: Path) -> Finding:
+def _try_hook(agent: str, command: str, project: Path) -> Finding:
     """Send the hook one message, as the agent would."""
     keys = AGENTS[agent].keys
-    said = {keys["tool"]: SHELLS.get(agent, "Bash"), keys["args"]: {"command": FLOOR}, "cwd": str(project)}
+    message = {keys["tool"]: SHELLS.get(agent, "Bash"), keys["args"]: {"command": FLOOR_COMMAND}, "cwd": str(project)}
     try:
         done = subprocess.run(  # noqa: S602 - through a shell, as the agent starts it
             command,
             shell=True,
             cwd=project,
-            input=json.dumps(said),
+            input=json.dumps(message),
             capture_output=True,
             text=True,
             timeout=TIMEOUT_S,
@@ -216,28 +216,28 @@ def _hook(agent: str, command: str, project: Path) -> Finding:
     )
 
 
-def _tried(drive: Drive, program: str, project: Path, *options: str) -> Tried:
+def _run_trial(setup: TrialSetup, program: str, project: Path, *options: str) -> TrialResult:
     """Start the agent and have its model make the forbidden calls."""
     state = state_folder()
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Not below /tmp: Gemini CLI reads no settings from a folder in which other users can write.
     with tempfile.TemporaryDirectory(prefix="guard-doctor-", dir=state) as name:
         folder = Path(name)
-        (folder / "settings.json").write_text(drive.settings)
-        calls = [*drive.calls, *drive.unasked, *drive.subagent]
+        (folder / "settings.json").write_text(setup.settings)
+        calls = [*setup.calls, *setup.unhooked_calls, *setup.subagent]
         files = [folder / str(number) for number in range(len(calls))]
         script: list[Step] = [
             (tool, json.loads(args.replace("@FILE@", str(file))))
             for (tool, args), file in zip(calls, files, strict=True)
         ]
-        with ScriptedModel(drive.answers, script, script[:1]).serving() as model:
+        with ScriptedModel(setup.handler, script, script[:1]).serving() as model:
             url = f"http://127.0.0.1:{model.server_port}"
 
             def filled(text: str) -> str:
                 return text.replace("@URL@", url).replace("@FOLDER@", name)
 
-            _, first, *more = map(filled, drive.command)
-            environ = {key: filled(value) for key, value in drive.environ.items()}
+            _, first, *more = map(filled, setup.command)
+            environ = {key: filled(value) for key, value in setup.environ.items()}
             with suppress(subprocess.TimeoutExpired):  # a call that the agent has not made counts as not refused
                 subprocess.run(  # noqa: S603 - the user's own agent
                     [program, first, *options, *more],
@@ -248,18 +248,18 @@ def _tried(drive: Drive, program: str, project: Path, *options: str) -> Tried:
                     timeout=TIMEOUT_S,
                     check=False,
                 )
-            told, inner = list(model.told), list(model.inner_told)
+            results, subagent_results = list(model.results), list(model.subagent_results)
         refused = {
             tool
-            for (tool, _), file, said in zip(calls, files, told, strict=False)
-            if OURS.search(json.dumps(said)) and not file.exists()
+            for (tool, _), file, result in zip(calls, files, results, strict=False)
+            if OUR_DENIAL.search(json.dumps(result)) and not file.exists()
         }
-    if inner:
-        passed = not OURS.search(json.dumps(inner[0]))
+    if subagent_results:
+        passed = not OUR_DENIAL.search(json.dumps(subagent_results[0]))
         said = "did not reach the guard" if passed else "is denied by the guard"
-        return Tried(refused, f"a subagent's forbidden call {said}", passed)
-    why = "the profile permits none" if {tool for tool, _ in drive.subagent} & refused else "the agent started none"
-    return Tried(refused, f"not tested, because {why}", subagent_passed=False)
+        return TrialResult(refused, f"a subagent's forbidden call {said}", passed)
+    why = "the profile permits none" if {tool for tool, _ in setup.subagent} & refused else "the agent started none"
+    return TrialResult(refused, f"not tested, because {why}", subagent_passed=False)
 
 
 def _version(program: str) -> str:

@@ -22,7 +22,7 @@ class UnknownForm(Exception):
     """A tool's arguments are not those that this version of the guard knows."""
 
 
-def exact_path(text: object) -> str:
+def require_exact_path(text: object) -> str:
     """Check that every agent takes *text* for the same path, and return it.
 
     Raises:
@@ -52,7 +52,7 @@ def folder_of_pattern(pattern: object) -> str:
     Raises:
         UnknownForm: The pattern may lead out of that folder.
     """
-    text = exact_path(pattern)
+    text = require_exact_path(pattern)
     if "\\" in text:
         raise UnknownForm("a pattern has a backslash; leave it out")
     head = _MAGIC.split(text, maxsplit=1)[0].rpartition("/")[0]
@@ -65,7 +65,7 @@ def folder_of_pattern(pattern: object) -> str:
     return head or ("/" if text.startswith("/") else "")
 
 
-def urls_in(text: object) -> list[str]:
+def find_urls(text: object) -> list[str]:
     """Return the URLs in a prompt. Each must be a word of its own.
 
     Raises:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from toolcharter import Caller, ConfigurationError, Denied, ToolError, scrub_value
 from toolcharter.hosts import Host, HostResult
-from toolcharter_guard.agents import Agent, Message, Unreadable, answer, read_message, replaced_output
+from toolcharter_guard.agents import Agent, Message, Unreadable, format_answer, format_replacement, parse_message
 from toolcharter_guard.exact import UnknownForm
-from toolcharter_guard.settings import MENTIONS
-from toolcharter_guard.tools import OurCall, Place, is_name, our_calls
+from toolcharter_guard.settings import MENTION_FINDER
+from toolcharter_guard.tools import AgentContext, OurCall, is_name, map_call
 
 PROJECT_VARIABLES = {
     "claude-code": "CLAUDE_PROJECT_DIR",
@@ -22,7 +22,7 @@ PROJECT_VARIABLES = {
     "copilot": "COPILOT_PROJECT_DIR",
 }
 """The variable in which an agent passes its project's folder to hooks."""
-CARRIED = "guard_settings"
+GUARD_SETTINGS = "guard_settings"
 """The reason of a denial for a shell line that mentions a file which the guard depends on."""
 UNREADABLE = "unreadable"
 """The tool's name in events if the agent's name for it is not valid."""
@@ -46,7 +46,7 @@ def forget_session(agent: Agent, text: bytes, environ: MutableMapping[str, str])
     in events.
     """
     with suppress(ValueError, Unreadable):
-        session = read_message(agent, json.loads(text)).session
+        session = parse_message(agent, json.loads(text)).session
         for name in [name for name, value in environ.items() if value == session]:
             del environ[name]
 
@@ -86,11 +86,11 @@ class Judge:
         remembers: If true, a permitted call stays open until the agent reports its end; else it ends at once.
     """
 
-    def __init__(self, agent: Agent, host: Host, workspace: Path, *, remembers: bool = False) -> None:
+    def __init__(self, agent: Agent, host: Host, workspace: Path, *, keeps_open: bool = False) -> None:
         self._agent = agent
         self._host = host
         self._workspace = workspace
-        self._remembers = remembers
+        self._keeps_open = keeps_open
         self._open: dict[_Key, list[_OpenCall]] = {}
 
     @property
@@ -105,47 +105,49 @@ class Judge:
             Unreadable: The message is not in the form that the agent documents.
         """
         try:
-            message = read_message(self._agent, json.loads(text))
+            message = parse_message(self._agent, json.loads(text))
         except (ValueError, RecursionError):
             raise Unreadable("the message is not JSON") from None
-        return await self._after(message) if message.is_after else await self._before(message)
+        return await self._after_call(message) if message.is_after else await self._before_call(message)
 
     async def end(self) -> None:
         """End the open calls: no report can reach them any more."""
         for key in list(self._open):
-            await _end(self._open.pop(key), NotReported("the guard ended before the agent reported the call's end"))
+            await _end_calls(
+                self._open.pop(key), NotReported("the guard ended before the agent reported the call's end")
+            )
 
-    async def _before(self, message: Message) -> dict[str, Any]:
+    async def _before_call(self, message: Message) -> dict[str, Any]:
         try:
-            place = Place(self._workspace, Path(message.cwd) if message.cwd else self._workspace)
-            calls = our_calls(self._agent.table, message.tool, message.args, place, self._host.has)
+            context = AgentContext(self._workspace, Path(message.cwd) if message.cwd else self._workspace)
+            calls = map_call(self._agent.table, message.tool, message.args, context, self._host.has)
         except UnknownForm as error:
             reason = f"toolcharter cannot read this call of {message.tool[:80]!r}, so it is denied: {error}."
-            await self._recorded(message, reason)
-            return answer(self._agent, "deny", reason)
+            await self._record_denial(message, reason)
+            return format_answer(self._agent, "deny", reason)
         permitted, asked = list[_OpenCall](), list[HostResult]()
         for call in calls:
-            opened = await self._opened(call, message)
+            opened = await self._open_call(call, message)
             if not isinstance(opened, HostResult):
                 permitted.append(opened)
             elif opened.pending is not None:  # a later part may still be denied, whatever a person answers
                 asked.append(opened)
             elif opened.is_error:
-                await _end(permitted, NotReported("another part of the call was denied"))
-                return answer(self._agent, "deny", _reason(opened))
+                await _end_calls(permitted, NotReported("another part of the call was denied"))
+                return format_answer(self._agent, "deny", _reason_text(opened))
         if asked:
-            await _end(permitted, NotReported("another part of the call needs a person"))
-            return answer(self._agent, "ask", " ".join(dict.fromkeys(map(_reason, asked))))
+            await _end_calls(permitted, NotReported("another part of the call needs a person"))
+            return format_answer(self._agent, "ask", " ".join(dict.fromkeys(map(_reason_text, asked))))
         if permitted:
-            key = _key(message)
+            key = _call_key(message)
             replaced = [*self._open.pop(key, ()), *permitted]
             if len(self._open) >= MAX_OPEN:
                 oldest = next(iter(self._open))
-                await _end(self._open.pop(oldest), NotReported("the agent has not reported the call's end"))
+                await _end_calls(self._open.pop(oldest), NotReported("the agent has not reported the call's end"))
             self._open[key] = replaced
-        return answer(self._agent, "allow", "")
+        return format_answer(self._agent, "allow", "")
 
-    async def _recorded(self, message: Message, reason: str) -> None:
+    async def _record_denial(self, message: Message, reason: str) -> None:
         """Record a call whose arguments cannot be read as denied. No person is asked about it."""
         name = message.tool if is_name(message.tool) else UNREADABLE
         args: dict[str, Any] = dict(message.args) if isinstance(message.args, Mapping) else {"arguments": message.args}
@@ -154,18 +156,20 @@ class Judge:
     def _caller(self, message: Message) -> Caller:
         return Caller(agent=self._agent.name, session=message.session, provider=message.model)
 
-    async def _opened(self, call: OurCall, message: Message) -> _OpenCall | HostResult:
+    async def _open_call(self, call: OurCall, message: Message) -> _OpenCall | HostResult:
         """The open call, if the agent may make it; its result, if the call is denied or `remembers` is false."""
         loop = asyncio.get_running_loop()
         decided: asyncio.Future[None] = loop.create_future()
         ended: asyncio.Future[str] = loop.create_future()
 
-        named = MENTIONS(str(call.args["command"])) if call.tool == "bash" else None
+        named = MENTION_FINDER(str(call.args["command"])) if call.tool == "bash" else None
 
         async def hand_over(_: dict[str, Any]) -> str:
             if named is not None:
-                raise Denied(CARRIED, f"The line names {named!r}, which the guard depends on; a person changes that.")
-            if not self._remembers:
+                raise Denied(
+                    GUARD_SETTINGS, f"The line names {named!r}, which the guard depends on; a person changes that."
+                )
+            if not self._keeps_open:
                 return f"Permitted; {self._agent.title} does it."
             decided.set_result(None)
             return await ended
@@ -178,17 +182,19 @@ class Judge:
         await decided
         return task.result() if task.done() else _OpenCall(ended, task)
 
-    async def _after(self, message: Message) -> dict[str, Any]:
+    async def _after_call(self, message: Message) -> dict[str, Any]:
         """End the call, and scrub its output if the agent's hooks can replace it."""
-        opened = self._open.pop(_key(message), [])
+        opened = self._open.pop(_call_key(message), [])
         output = message.output
         text = output if isinstance(output, str) else json.dumps(output)
-        await _end(opened, text if message.error is None else NotReported(f"{self._agent.title}: {message.error}"))
+        await _end_calls(
+            opened, text if message.error is None else NotReported(f"{self._agent.title}: {message.error}")
+        )
         clean, found = scrub_value(output)
-        return replaced_output(self._agent, message.tool, clean) if found else {}
+        return format_replacement(self._agent, message.tool, clean) if found else {}
 
 
-async def _end(calls: Iterable[_OpenCall], outcome: str | NotReported) -> None:
+async def _end_calls(calls: Iterable[_OpenCall], outcome: str | NotReported) -> None:
     for call in calls:
         if not call.ended.done():
             if isinstance(outcome, str):
@@ -198,21 +204,21 @@ async def _end(calls: Iterable[_OpenCall], outcome: str | NotReported) -> None:
         await asyncio.wait([call.task])
 
 
-def _key(message: Message) -> _Key:
+def _call_key(message: Message) -> _Key:
     """What both messages of a call have in common. Not all agents give their calls an identifier."""
     args = json.dumps(message.args, sort_keys=True)
     return message.session, message.subagent, message.call_id, message.tool, args
 
 
-def _reason(result: HostResult) -> str:
+def _reason_text(result: HostResult) -> str:
     """The text for the agent's model: the reason, the message and the hint."""
     if result.pending is not None:
         return f"toolcharter asks: {result.pending.request.message or result.pending.request.reason}"
-    said = result.result
-    parts = (f"toolcharter: {said.reason}.", said.message or "", said.hint or "")
+    outcome = result.result
+    parts = (f"toolcharter: {outcome.reason}.", outcome.message or "", outcome.hint or "")
     return " ".join(part for part in parts if part)
 
 
-def refusal(error: ConfigurationError | Unreadable) -> str:
+def refusal_text(error: ConfigurationError | Unreadable) -> str:
     """Return the text for standard error if the call cannot be judged. The exit status 2 blocks it in every agent."""
     return f"toolcharter denies the call, because it cannot judge it: {error}"

@@ -33,15 +33,15 @@ def parse_patch(text: str) -> list[Change]:
     changes: list[Change] = []
     added: list[list[str]] = []
     for number, line in enumerate(lines[1:-1], 2):
-        begun = _begun(line, number)
+        begun = _parse_header(line, number)
         if begun is not None:
             changes.append(begun)
             added.append([])
         elif not changes:
             raise ValueError(f"line {number} of the patch names no file")
         elif line.startswith(_MOVE) and lines[number - 2].startswith(_UPDATE):
-            changes[-1] = changes[-1]._replace(moved_to=_path(line, _MOVE, number))
-        elif not _is_body(line, changes[-1].kind):
+            changes[-1] = changes[-1]._replace(moved_to=_parse_path(line, _MOVE, number))
+        elif not _is_body_line(line, changes[-1].kind):
             raise ValueError(f"line {number} of the patch is not understood")
         elif line.startswith("+"):
             added[-1].append(f"{line[1:]}\n")
@@ -50,25 +50,25 @@ def parse_patch(text: str) -> list[Change]:
     return [change._replace(added="".join(lines)) for change, lines in zip(changes, added, strict=True)]
 
 
-def _begun(line: str, number: int) -> Change | None:
+def _parse_header(line: str, number: int) -> Change | None:
     """The change of a file that begins with *line*."""
     if line.startswith(_ADD):
-        return Change("add", _path(line, _ADD, number), "")
+        return Change("add", _parse_path(line, _ADD, number), "")
     if line.startswith(_UPDATE):
-        return Change("update", _path(line, _UPDATE, number), "")
+        return Change("update", _parse_path(line, _UPDATE, number), "")
     if line.startswith(_DELETE):
-        return Change("delete", _path(line, _DELETE, number), "")
+        return Change("delete", _parse_path(line, _DELETE, number), "")
     return None
 
 
-def _path(line: str, head: str, number: int) -> str:
+def _parse_path(line: str, head: str, number: int) -> str:
     path = line.removeprefix(head)  # not stripped: some agents trim blanks, others do not
     if not path.strip():
         raise ValueError(f"line {number} of the patch names no file")
     return path
 
 
-def _is_body(line: str, kind: str) -> bool:
+def _is_body_line(line: str, kind: str) -> bool:
     if kind == "add":
         return line.startswith("+")
     return kind == "update" and (not line or line[0] in " +-@" or line == _EOF)

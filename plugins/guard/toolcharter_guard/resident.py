@@ -29,15 +29,15 @@ from toolcharter_guard.client import (
     ANSWER,
     MAX_MESSAGE,
     PYTHON_OPTIONS,
-    folder_of,
+    clean_environment,
     identity,
     is_private,
     peer_is_user,
-    socket_of,
-    without_unwanted,
+    socket_folder,
+    socket_path,
 )
-from toolcharter_guard.judge import Judge, refusal
-from toolcharter_guard.settings import believed
+from toolcharter_guard.judge import Judge, refusal_text
+from toolcharter_guard.settings import guard_files
 
 IDLE_S = 900.0
 """A server ends after this many seconds without a hook."""
@@ -52,10 +52,10 @@ TIMEOUT_S = 30.0
 """How long a hook may take to send its message and to read its answer, in seconds."""
 BLOCK = 2
 
-Sign = tuple[int, int, int] | None
+Fingerprint = tuple[int, int, int] | None
 
 
-class Resident:
+class HookServer:
     """Answers hooks of one identity with one toolbox.
 
     Args:
@@ -69,18 +69,21 @@ class Resident:
     def __init__(self, agent: Agent, profile: str, root: Path, events: str, wanted: bytes) -> None:
         self._wanted = wanted
         # Taken before the toolbox is built: a file that changes during the build counts as changed, read or not.
-        self._read = {file: _sign(file) for file in _could_be_read(root, os.environ)}
+        self._fingerprints = {file: _file_fingerprint(file) for file in _watched_paths(root, os.environ)}
         began = time.time_ns()
-        self._host = open_host(profile, workspace=root, events=events, believed=believed(root))
-        signs = {str(file): _sign(str(file)) for file in self._host.files}
-        self._read |= {file: sign if sign and sign[1] < began else None for file, sign in signs.items()}
-        self._modules = {file: _sign(file) for file in _loaded()}
-        self._looked_at = time.monotonic()
-        self._asked_at = time.monotonic()
-        self._judge = Judge(agent, self._host, root, remembers=True)
+        self._host = open_host(profile, workspace=root, events=events, believed=guard_files(root))
+        fingerprints = {str(file): _file_fingerprint(str(file)) for file in self._host.files}
+        self._fingerprints |= {
+            file: fingerprint if fingerprint and fingerprint[1] < began else None
+            for file, fingerprint in fingerprints.items()
+        }
+        self._module_fingerprints = {file: _file_fingerprint(file) for file in _loaded_files()}
+        self._modules_checked_at = time.monotonic()
+        self._last_hook_at = time.monotonic()
+        self._judge = Judge(agent, self._host, root, keeps_open=True)
         self._hooks = set[_Hook]()
-        self._alone, self._ends = asyncio.Event(), asyncio.Event()
-        self._alone.set()
+        self._no_hooks, self._stop = asyncio.Event(), asyncio.Event()
+        self._no_hooks.set()
 
     async def serve(self, path: str, *, idle_s: float = IDLE_S) -> None:
         """Answer hooks at the socket *path* until there is a reason to end."""
@@ -96,16 +99,16 @@ class Resident:
         born, own = time.monotonic(), os.lstat(path).st_ino
         server = await loop.create_unix_server(lambda: _Hook(self), sock=listener, backlog=BACKLOG)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self._ends.set)
+            loop.add_signal_handler(number, self._stop.set)
         gc.collect()
         gc.freeze()  # the toolbox stays until the end; searching it for garbage would only delay answers
-        while not self._ends.is_set():
+        while not self._stop.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(1.0, idle_s / 4)):
-                    await self._ends.wait()
+                    await self._stop.wait()
             now = time.monotonic()
             patience = max(idle_s, OPEN_S) if self._judge.is_waiting else idle_s
-            if (not self._hooks and now - self._asked_at > patience) or now - born > MAX_AGE_S:
+            if (not self._hooks and now - self._last_hook_at > patience) or now - born > MAX_AGE_S:
                 break
         # New hooks no longer find the socket; connected hooks still get an answer, or judge their calls themselves.
         with suppress(OSError):
@@ -114,7 +117,7 @@ class Resident:
         server.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(TIMEOUT_S):
-                await self._alone.wait()
+                await self._no_hooks.wait()
         await self._judge.end()
         self._host.close()
 
@@ -124,46 +127,48 @@ class Resident:
         wanted, message = question[4 : 4 + size], question[4 + size :]
         if wanted != self._wanted or self.has_changed():
             return None
-        self._asked_at = time.monotonic()
+        self._last_hook_at = time.monotonic()
         try:
             return b"0" + json.dumps(await self._judge.answer(message)).encode() + b"\n"
         except Unreadable as error:
-            return f"2{refusal(error)}\n".encode()
+            return f"2{refusal_text(error)}\n".encode()
         except Exception as error:  # noqa: BLE001 - any error of the guard denies
             return f"2toolcharter denies the call, because it failed: {type(error).__name__}: {error}\n".encode()
 
-    def connected(self, hook: "_Hook") -> None:
+    def add_hook(self, hook: "_Hook") -> None:
         """Register a connected hook: the server waits for its answer before it ends."""
         self._hooks.add(hook)
-        self._alone.clear()
+        self._no_hooks.clear()
 
-    def gone(self, hook: "_Hook") -> None:
+    def remove_hook(self, hook: "_Hook") -> None:
         """Remove a hook that has got its answer or has disconnected."""
         self._hooks.discard(hook)
         if not self._hooks:
-            self._alone.set()
+            self._no_hooks.set()
 
     def has_changed(self) -> bool:
         """Return whether a file that a new gate would read has changed; the server then ends."""
         now = time.monotonic()
-        changed = any(_sign(file) != sign for file, sign in self._read.items())
-        if not changed and now - self._looked_at > MODULES_EVERY_S:
-            self._looked_at = now
-            changed = any(_sign(file) != sign for file, sign in self._modules.items())
+        changed = any(_file_fingerprint(file) != fingerprint for file, fingerprint in self._fingerprints.items())
+        if not changed and now - self._modules_checked_at > MODULES_EVERY_S:
+            self._modules_checked_at = now
+            changed = any(
+                _file_fingerprint(file) != fingerprint for file, fingerprint in self._module_fingerprints.items()
+            )
         if changed:
-            self._ends.set()
+            self._stop.set()
         return changed
 
 
 class _Hook(asyncio.Protocol):
     """One connection: it reads the whole question, then writes the answer."""
 
-    def __init__(self, resident: Resident) -> None:
-        self._resident = resident
+    def __init__(self, server: HookServer) -> None:
+        self._server = server
         self._parts = list[bytes]()
         self._size = 0
         self._transport: asyncio.Transport
-        self._late: asyncio.TimerHandle | None = None
+        self._timeout: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -171,8 +176,8 @@ class _Hook(asyncio.Protocol):
         if not peer_is_user(transport.get_extra_info("socket")):
             self._transport.abort()
             return
-        self._resident.connected(self)
-        self._late = asyncio.get_running_loop().call_later(TIMEOUT_S, self._transport.abort)
+        self._server.add_hook(self)
+        self._timeout = asyncio.get_running_loop().call_later(TIMEOUT_S, self._transport.abort)
 
     def data_received(self, data: bytes) -> None:
         self._parts.append(data)
@@ -185,14 +190,14 @@ class _Hook(asyncio.Protocol):
         return True  # keep the transport open for the answer
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the base's name
-        if self._late is not None:
-            self._late.cancel()
-        self._resident.gone(self)
+        if self._timeout is not None:
+            self._timeout.cancel()
+        self._server.remove_hook(self)
 
     async def _answer(self) -> None:
-        said = await self._resident.answer(b"".join(self._parts))
-        if said is not None:
-            self._transport.write(said + ANSWER)
+        answer = await self._server.answer(b"".join(self._parts))
+        if answer is not None:
+            self._transport.write(answer + ANSWER)
         self._transport.close()
 
 
@@ -206,7 +211,7 @@ def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: 
         ConfigurationError: The profile or the installation has faults.
         OSError: The folder of the sockets cannot be made, is open to other users, or lies in the workspace.
     """
-    folder = folder_of(os.environ)
+    folder = socket_folder(os.environ)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if not is_private(folder):
         raise PermissionError(f"{folder} is a link, or open to other users; remove it, or close it with `chmod 700`.")
@@ -214,21 +219,21 @@ def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: 
     if Path(os.path.realpath(folder)).is_relative_to(root) and not is_of_state:
         raise PermissionError(f"{folder} lies in the workspace, where the agent could replace the socket.")
     wanted = identity(list(words), os.environ)
-    path = socket_of(folder, wanted)
+    path = socket_path(folder, wanted)
     with open(f"{path}.lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        resident = Resident(agent, profile, root, events, wanted)
-        asyncio.run(resident.serve(path, idle_s=idle_s))
+        server = HookServer(agent, profile, root, events, wanted)
+        asyncio.run(server.serve(path, idle_s=idle_s))
     return True
 
 
 def start(words: Sequence[str]) -> None:
     """Start a detached server for the hooks of *words*, unless there is one. Does not wait for it."""
-    folder = folder_of(os.environ)
-    if sys.platform != "linux" or os.path.exists(socket_of(folder, identity(list(words), os.environ))):
+    folder = socket_folder(os.environ)
+    if sys.platform != "linux" or os.path.exists(socket_path(folder, identity(list(words), os.environ))):
         return
     with suppress(OSError):
         subprocess.Popen(  # noqa: S603 - this very program
@@ -237,11 +242,11 @@ def start(words: Sequence[str]) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
-            env=without_unwanted(os.environ),
+            env=clean_environment(os.environ),
         )
 
 
-def _sign(file: str) -> Sign:
+def _file_fingerprint(file: str) -> Fingerprint:
     """A fingerprint of the file at this path: inode, time of change and size; None if there is none."""
     try:
         found = os.stat(file)
@@ -251,7 +256,7 @@ def _sign(file: str) -> Sign:
     return found.st_ino, found.st_mtime_ns, size
 
 
-def _could_be_read(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
+def _watched_paths(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the files and folders that a new gate would look at, existing or not."""
     yield str(root / ".toolcharter" / "policy.yaml")
     if administrator := environ.get("TOOLCHARTER_ADMIN_POLICY"):
@@ -261,7 +266,7 @@ def _could_be_read(root: Path, environ: Mapping[str, str]) -> Iterator[str]:
     yield from (entry for entry in sys.path if os.path.isdir(entry))
 
 
-def _loaded() -> Iterator[str]:
+def _loaded_files() -> Iterator[str]:
     """Yield the files of all loaded modules of toolcharter and its plugins."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

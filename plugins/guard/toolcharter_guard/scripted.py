@@ -15,7 +15,7 @@ from typing import Any, cast
 Step = tuple[str, dict[str, Any]]
 JSON = dict[str, Any]
 SUBAGENT = "toolcharter guard: the task of a subagent"
-"""The prompt of a subagent. A model that reads it follows the script `ScriptedModel.inner`."""
+"""The prompt of a subagent. A model that reads it follows the script `ScriptedModel.subagent_script`."""
 SPAWNED = "@SPAWNED@"
 """A placeholder in an argument for the identifier of the subagent that was started before."""
 
@@ -25,34 +25,36 @@ class ScriptedModel(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, answers: "type[Answers]", script: list[Step], inner: Sequence[Step] = ()) -> None:
-        super().__init__(("127.0.0.1", 0), answers)
+    def __init__(
+        self, handler: "type[AnswerHandler]", script: list[Step], subagent_script: Sequence[Step] = ()
+    ) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         self.script = script
-        self.inner = inner
-        self.told: list[Any] = []
+        self.subagent_script = subagent_script
+        self.results: list[Any] = []
         """The results of the calls that the client has sent to the model."""
-        self.inner_told: list[Any] = []
+        self.subagent_results: list[Any] = []
         """The results of a subagent's calls."""
         self.tools: dict[str, set[str]] = {}
         """The tools that the client offers, with the names of their arguments."""
 
-    def step(self, told: list[Any], prompts: object) -> Step | None:
+    def next_call(self, results: list[Any], prompts: object) -> Step | None:
         """Return the next call, or None after the last.
 
         Args:
-            told: The results of the conversation's calls so far.
+            results: The results of the conversation's calls so far.
             prompts: The user's prompts in the conversation.
         """
-        is_inner = SUBAGENT in json.dumps(prompts)
-        if is_inner:
-            self.inner_told = told
+        is_subagent = SUBAGENT in json.dumps(prompts)
+        if is_subagent:
+            self.subagent_results = results
         else:
-            self.told = told
-        script = self.inner if is_inner else self.script
-        if len(told) >= len(script):
+            self.results = results
+        script = self.subagent_script if is_subagent else self.script
+        if len(results) >= len(script):
             return None
-        name, args = script[len(told)]
-        found = re.search(r'"agent_id\W+([\w-]+)', json.dumps(told))
+        name, args = script[len(results)]
+        found = re.search(r'"agent_id\W+([\w-]+)', json.dumps(results))
         return name, json.loads(json.dumps(args).replace(SPAWNED, found[1] if found else ""))
 
     @contextmanager
@@ -68,7 +70,7 @@ class ScriptedModel(ThreadingHTTPServer):
             thread.join()
 
 
-class Answers(BaseHTTPRequestHandler, ABC):
+class AnswerHandler(BaseHTTPRequestHandler, ABC):
     """One request of the client."""
 
     protocol_version = "HTTP/1.1"
@@ -78,8 +80,8 @@ class Answers(BaseHTTPRequestHandler, ABC):
 
     def do_POST(self) -> None:
         """Answer a request according to the script."""
-        said = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
-        kind, text = self.answered(cast("ScriptedModel", self.server), said)
+        request = json.loads(self.rfile.read(int(self.headers["content-length"] or 0)))
+        kind, text = self.build_answer(cast("ScriptedModel", self.server), request)
         data = text.encode()
         self.send_response(200)
         self.send_header("content-type", kind)
@@ -88,33 +90,33 @@ class Answers(BaseHTTPRequestHandler, ABC):
         self.wfile.write(data)
 
     @abstractmethod
-    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
-        """Return the content type and the text of the answer to the request *said*."""
+    def build_answer(self, model: ScriptedModel, request: JSON) -> tuple[str, str]:
+        """Return the content type and the text of the answer to *request*."""
 
 
-def _named(schema: Mapping[str, Any] | None) -> set[str]:
+def _property_names(schema: Mapping[str, Any] | None) -> set[str]:
     return set((schema or {}).get("properties", {}))
 
 
-class Gemini(Answers):
+class Gemini(AnswerHandler):
     """Source: Gemini API, "generateContent"."""
 
-    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+    def build_answer(self, model: ScriptedModel, request: JSON) -> tuple[str, str]:
         """Answer in the form of this provider."""
-        told = [
+        results = [
             part["functionResponse"]["response"]
-            for content in said.get("contents", [])
+            for content in request.get("contents", [])
             for part in content.get("parts", [])
             if "functionResponse" in part
         ]
         parts: list[JSON] = [{"text": "done"}]
-        if "tools" in said:
-            for tool in said["tools"]:
+        if "tools" in request:
+            for tool in request["tools"]:
                 for offered in tool.get("functionDeclarations", []):
                     schema = offered.get("parametersJsonSchema") or offered.get("parameters")
-                    model.tools[offered["name"]] = _named(schema)
-            users = [content for content in said.get("contents", []) if content.get("role") == "user"]
-            if step := model.step(told, [part.get("text") for content in users for part in content["parts"]]):
+                    model.tools[offered["name"]] = _property_names(schema)
+            users = [content for content in request.get("contents", []) if content.get("role") == "user"]
+            if step := model.next_call(results, [part.get("text") for content in users for part in content["parts"]]):
                 parts = [{"functionCall": {"name": step[0], "args": step[1]}}]
         usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
         candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
@@ -123,23 +125,23 @@ class Gemini(Answers):
         return ("text/event-stream", f"data: {answer}\r\n\r\n") if streams else ("application/json", answer)
 
 
-class Responses(Answers):
+class Responses(AnswerHandler):
     """Source: OpenAI, "Streaming API responses". A tool of a namespace is `NAMESPACE/TOOL` in a script.
 
     A tool that takes text in place of JSON has the only argument `input`.
     """
 
-    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+    def build_answer(self, model: ScriptedModel, request: JSON) -> tuple[str, str]:
         """Answer in the form of this provider."""
         outputs = {"function_call_output", "custom_tool_call_output"}
-        told = [str(item["output"]) for item in said["input"] if item.get("type") in outputs]
-        for offered in said.get("tools", []):
+        results = [str(item["output"]) for item in request["input"] if item.get("type") in outputs]
+        for offered in request.get("tools", []):
             for tool in offered.get("tools", [offered]):
-                model.tools[tool.get("name") or tool["type"]] = _named(tool.get("parameters"))
-        number = len(told)
+                model.tools[tool.get("name") or tool["type"]] = _property_names(tool.get("parameters"))
+        number = len(results)
         item: JSON = {"type": "message", "role": "assistant", "id": "m"}
         item["content"] = [{"type": "output_text", "text": "done"}]
-        if step := model.step(told, [each for each in said["input"] if each.get("role") == "user"]):
+        if step := model.next_call(results, [each for each in request["input"] if each.get("role") == "user"]):
             full, args = step
             namespace, _, tool = full.rpartition("/")
             kind = "custom_tool_call" if list(args) == ["input"] else "function_call"
@@ -157,18 +159,22 @@ class Responses(Answers):
         )
 
 
-class Chat(Answers):
+class Chat(AnswerHandler):
     """Source: OpenAI, "Create chat completion", streamed."""
 
-    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+    def build_answer(self, model: ScriptedModel, request: JSON) -> tuple[str, str]:
         """Answer in the form of this provider."""
         delta: JSON = {"role": "assistant", "content": "done"}
         end = "stop"
-        if "tools" in said:
-            told = [str(message["content"]) for message in said["messages"] if message["role"] == "tool"]
-            model.tools |= {tool["function"]["name"]: _named(tool["function"]["parameters"]) for tool in said["tools"]}
-            number = len(told)
-            if step := model.step(told, [message for message in said["messages"] if message["role"] == "user"]):
+        if "tools" in request:
+            results = [str(message["content"]) for message in request["messages"] if message["role"] == "tool"]
+            model.tools |= {
+                tool["function"]["name"]: _property_names(tool["function"]["parameters"]) for tool in request["tools"]
+            }
+            number = len(results)
+            if step := model.next_call(
+                results, [message for message in request["messages"] if message["role"] == "user"]
+            ):
                 name, args = step
                 call = {"index": 0, "id": f"c{number}", "type": "function"}
                 delta = {
@@ -185,27 +191,27 @@ class Chat(Answers):
         return "text/event-stream", "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
 
 
-class Messages(Answers):
+class Messages(AnswerHandler):
     """Source: Anthropic, "Streaming messages"."""
 
-    def answered(self, model: ScriptedModel, said: JSON) -> tuple[str, str]:
+    def build_answer(self, model: ScriptedModel, request: JSON) -> tuple[str, str]:
         """Answer in the form of this provider."""
-        told = [
+        results = [
             json.dumps(part["content"])
-            for message in said.get("messages", [])
+            for message in request.get("messages", [])
             for part in message["content"]
             if isinstance(part, dict) and part.get("type") == "tool_result"
         ]
         start: JSON = {"type": "text", "text": ""}
         delta: JSON = {"type": "text_delta", "text": "done"}
         end = "end_turn"
-        if said.get("tools"):
-            model.tools |= {tool["name"]: _named(tool.get("input_schema")) for tool in said["tools"]}
-            users = [message["content"] for message in said["messages"] if message["role"] == "user"]
+        if request.get("tools"):
+            model.tools |= {tool["name"]: _property_names(tool.get("input_schema")) for tool in request["tools"]}
+            users = [message["content"] for message in request["messages"] if message["role"] == "user"]
             texts = [part for content in users for part in ([content] if isinstance(content, str) else content)]
-            if step := model.step(told, [part for part in texts if "tool_use_id" not in part]):
+            if step := model.next_call(results, [part for part in texts if "tool_use_id" not in part]):
                 name, args = step
-                start = {"type": "tool_use", "id": f"t{len(told)}", "name": name, "input": {}}
+                start = {"type": "tool_use", "id": f"t{len(results)}", "name": name, "input": {}}
                 delta, end = {"type": "input_json_delta", "partial_json": json.dumps(args)}, "tool_use"
         usage = {"input_tokens": 1, "output_tokens": 1}
         message = {

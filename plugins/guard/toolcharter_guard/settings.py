@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toolcharter_guard.carrying import Mentions, carrying, of_user
+from toolcharter_guard.hook_files import MentionFinder, list_hook_files, user_file
 from toolcharter_guard.opencode import plugin_file
 
 MARK = "toolcharter guard hook"
 """A part of each command of the guard, by which its entries are recognised."""
 TIMEOUT_S = 60
-RECORD = "guard-installed.json"
+RECORD_FILE = "guard-installed.json"
 """The file in the state folder with the entries that `guard install` has written; a change is noticed by it."""
-_SWITCHES: Mapping[str, Sequence[tuple[str, bool]]] = {
+_OFF_SETTINGS: Mapping[str, Sequence[tuple[str, bool]]] = {
     "claude-code": [("disableAllHooks", True)],
     "codex": [("features.hooks", False), ("features.codex_hooks", False)],
     "gemini": [("hooksConfig.enabled", False)],
     "copilot": [("disableAllHooks", True)],
 }
 """Settings with which an agent runs no hooks, by their paths, with their values."""
-_SWITCHING: Mapping[str, Sequence[str]] = {
+_OFF_SETTING_FILES: Mapping[str, Sequence[str]] = {
     "claude-code": [".claude/settings.local.json"],
     "copilot": [".github/copilot/settings.json", ".github/copilot/settings.local.json", ".copilot/settings.json"],
 }
@@ -37,7 +37,7 @@ class SettingsError(Exception):
     """The settings cannot be read or written, so they are not changed."""
 
 
-class Place(NamedTuple):
+class SettingsLocation(NamedTuple):
     """Where an agent keeps its settings, and how the entry is written there."""
 
     user: str
@@ -50,28 +50,28 @@ class Place(NamedTuple):
     """What the agent does if the hook itself fails; shown after the installation."""
 
 
-def path_of(agent: str, project: Path | None) -> Path:
+def settings_path(agent: str, project: Path | None) -> Path:
     """Return the settings file of *agent*: the user's, or the file of *project*."""
-    place = PLACES[agent]
-    return of_user(place.user) if project is None else project / place.project
+    location = LOCATIONS[agent]
+    return user_file(location.user) if project is None else project / location.project
 
 
-def believed(project: Path) -> list[Path]:
+def guard_files(project: Path) -> list[Path]:
     """Return all files that the guard depends on, or that can switch it off, for any agent in *project*.
 
     The gate's inventory holds them, so no tool can change them.
     """
-    files = [path_of(agent, where) for agent in PLACES for where in (None, project)]
-    return [state_folder() / RECORD, *files, *carrying(project)]
+    files = [settings_path(agent, where) for agent in LOCATIONS for where in (None, project)]
+    return [state_folder() / RECORD_FILE, *files, *list_hook_files(project)]
 
 
-def entry(agent: str, file: Path) -> list[str]:
+def find_entries(agent: str, file: Path) -> list[str]:
     """Return the guard's entries in *file* as texts; a text changes with its entry.
 
     Raises:
-        SettingsError: As for `changed`.
+        SettingsError: As for `compute_edit`.
     """
-    before, _ = changed(agent, file, None)
+    before, _ = compute_edit(agent, file, None)
     text = before or ""
     if agent == "codex":
         head, begin, rest = text.partition(_BEGIN)
@@ -79,12 +79,12 @@ def entry(agent: str, file: Path) -> list[str]:
         return [*stray, rest.partition(_END)[0].strip()] if begin else stray
     if agent == "opencode":
         return [text] if text else []
-    hooks: Mapping[str, list[Any]] = _json(text).get("hooks", {})
+    hooks: Mapping[str, list[Any]] = _parse_json(text).get("hooks", {})
     named = ((event, json.dumps(each, sort_keys=True)) for event, entries in hooks.items() for each in entries)
     return [f"{event}: {found}" for event, found in named if MARK in found]
 
 
-def command_in(entries: Sequence[str]) -> str | None:
+def find_command(entries: Sequence[str]) -> str | None:
     """Return the command line of the hook in the guard's *entries*, for a shell; None if there is none."""
     for found in entries:
         text = found.partition(": ")[2] if not found.startswith(("[[", "//")) else found
@@ -102,27 +102,27 @@ def _commands(text: str) -> Iterator[str]:
         for groups in tomllib.loads(text).get("hooks", {}).values():
             yield from (hook["command"] for group in groups for hook in group["hooks"])
     else:
-        said: Mapping[str, Any] = json.loads(text)
-        for hook in said.get("hooks", [said]):
+        data: Mapping[str, Any] = json.loads(text)
+        for hook in data.get("hooks", [data]):
             yield from (value for value in hook.values() if isinstance(value, str))
 
 
-def switched_off(agent: str, file: Path, project: Path) -> str | None:
+def find_off_setting(agent: str, file: Path, project: Path) -> str | None:
     """Return a setting with which *agent* runs no hooks in *project*; None if no file that it reads has such a setting.
 
     *file* is the settings file with the hook. A setting of another file is returned with that file's path.
     """
-    place = PLACES[agent]
-    names = _SWITCHING.get(agent, ())
-    others = [path_of(agent, None), project / place.project, *(of_user(name) for name in names)]
+    location = LOCATIONS[agent]
+    names = _OFF_SETTING_FILES.get(agent, ())
+    others = [settings_path(agent, None), project / location.project, *(user_file(name) for name in names)]
     for where in dict.fromkeys([file, *others, *(project / name for name in names)]):
         try:
             text = where.read_text()
-            said: Mapping[str, Any] = tomllib.loads(text) if agent == "codex" else _json(text)
+            data: Mapping[str, Any] = tomllib.loads(text) if agent == "codex" else _parse_json(text)
         except (OSError, ValueError):
             continue
-        for path, off in _SWITCHES.get(agent, ()):
-            value: Any = said
+        for path, off in _OFF_SETTINGS.get(agent, ()):
+            value: Any = data
             for key in path.split("."):
                 value = value.get(key) if isinstance(value, Mapping) else None
             if value is off:
@@ -130,24 +130,24 @@ def switched_off(agent: str, file: Path, project: Path) -> str | None:
     return None
 
 
-def recorded() -> dict[str, list[str]]:
+def recorded_entries() -> dict[str, list[str]]:
     """Return the entries that `guard install` has written, by settings file."""
     try:
-        said = _json((state_folder() / RECORD).read_text())
+        data = _parse_json((state_folder() / RECORD_FILE).read_text())
     except (OSError, ValueError):
         return {}
-    return {str(file): list(entries) for file, entries in said.items()}
+    return {str(file): list(entries) for file, entries in data.items()}
 
 
-def record(file: Path, entries: list[str]) -> None:
+def record_entries(file: Path, entries: list[str]) -> None:
     """Record the *entries* that were written to *file*; without entries, forget the file."""
-    known = recorded()
+    known = recorded_entries()
     known.pop(str(file), None)
     if entries:
         known[str(file)] = entries
-    target = state_folder() / RECORD
+    target = state_folder() / RECORD_FILE
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _replace(target, _dumped(known), target)
+    _replace(target, _dump_json(known), target)
 
 
 def state_folder() -> Path:
@@ -162,7 +162,7 @@ def hook_command(program: Sequence[str], agent: str, profile: str, workspace: Pa
     return shlex.join(words)
 
 
-def changed(agent: str, file: Path, command: str | None) -> tuple[str | None, str]:
+def compute_edit(agent: str, file: Path, command: str | None) -> tuple[str | None, str]:
     """Return the text of *file* before and after a change; the first is None if the file does not exist.
 
     Args:
@@ -180,7 +180,7 @@ def changed(agent: str, file: Path, command: str | None) -> tuple[str | None, st
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}") from None
     try:
-        return before, PLACES[agent].edit(before or "", command)
+        return before, LOCATIONS[agent].edit(before or "", command)
     except (ValueError, TypeError, AttributeError) as error:
         raise SettingsError(f"{file}: it is left as it is, because it cannot be edited: {error}") from None
 
@@ -221,15 +221,15 @@ def _replace(file: Path, text: str, like: Path) -> None:
         raise
 
 
-def _json(text: str) -> dict[str, Any]:
-    said: Any = json.loads(text) if text.strip() else {}
-    if not isinstance(said, dict):
+def _parse_json(text: str) -> dict[str, Any]:
+    data: Any = json.loads(text) if text.strip() else {}
+    if not isinstance(data, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004 - the class that json raises
-    known: dict[str, Any] = said
+    known: dict[str, Any] = data
     return known
 
 
-def _dumped(settings: Mapping[str, Any]) -> str:
+def _dump_json(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -237,7 +237,7 @@ def _grouped_editor(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str |
     """Edit hooks in the form of Claude Code and Gemini: each event has groups, each with a matcher and its hooks."""
 
     def edit(text: str, command: str | None) -> str:
-        settings = _json(text)
+        settings = _parse_json(text)
         hooks = settings.setdefault("hooks", {})
         for event, extra in events:
             groups = [group for group in hooks.get(event, []) if MARK not in json.dumps(group)]
@@ -248,7 +248,7 @@ def _grouped_editor(*events: tuple[str, dict[str, Any]]) -> Callable[[str, str |
                 del hooks[event]
         if not hooks:
             del settings["hooks"]
-        return _dumped(settings)
+        return _dump_json(settings)
 
     return edit
 
@@ -257,7 +257,7 @@ def _flat_editor(*events: tuple[str, dict[str, Any]], key: str = "command") -> C
     """Edit hooks in the form of Cursor and Copilot: each event has a list of commands."""
 
     def edit(text: str, command: str | None) -> str:
-        settings = _json(text) or {"version": 1}
+        settings = _parse_json(text) or {"version": 1}
         hooks = settings.setdefault("hooks", {})
         for event, extra in events:
             entries = [entry for entry in hooks.get(event, []) if MARK not in json.dumps(entry)]
@@ -267,7 +267,7 @@ def _flat_editor(*events: tuple[str, dict[str, Any]], key: str = "command") -> C
             hooks[event] = entries
             if not entries:
                 del hooks[event]
-        return _dumped(settings)
+        return _dump_json(settings)
 
     return edit
 
@@ -309,8 +309,8 @@ def _edit_opencode(text: str, command: str | None) -> str:
 
 
 _LATE = "If the hook fails or is late, the agent lets the call through. The guard answers its own errors with a denial."
-PLACES: Mapping[str, Place] = {
-    "claude-code": Place(
+LOCATIONS: Mapping[str, SettingsLocation] = {
+    "claude-code": SettingsLocation(
         ".claude/settings.json",
         ".claude/settings.json",
         _grouped_editor(
@@ -320,25 +320,25 @@ PLACES: Mapping[str, Place] = {
         ),
         "`onFailure: block` (Claude Code 2.1.295 and later) denies a call whose hook fails or is late.",
     ),
-    "codex": Place(
+    "codex": SettingsLocation(
         ".codex/config.toml",
         ".codex/config.toml",
         _edit_codex,
         f"{_LATE} Codex runs a hook only once its user has trusted it: start Codex and confirm.",
     ),
-    "gemini": Place(
+    "gemini": SettingsLocation(
         ".gemini/settings.json",
         ".gemini/settings.json",
         _grouped_editor(("BeforeTool", {"timeout": TIMEOUT_S * 1000}), ("AfterTool", {"timeout": TIMEOUT_S * 1000})),
         _LATE,
     ),
-    "opencode": Place(
+    "opencode": SettingsLocation(
         ".config/opencode/plugin/toolcharter-guard.js",
         ".opencode/plugin/toolcharter-guard.js",
         _edit_opencode,
         "The plugin file denies a call if the guard gives no answer.",
     ),
-    "cursor": Place(
+    "cursor": SettingsLocation(
         ".cursor/hooks.json",
         ".cursor/hooks.json",
         _flat_editor(
@@ -348,7 +348,7 @@ PLACES: Mapping[str, Place] = {
         ),
         "`failClosed` denies a call whose hook fails or is late.",
     ),
-    "copilot": Place(
+    "copilot": SettingsLocation(
         ".copilot/hooks/toolcharter.json",
         ".github/hooks/toolcharter.json",
         _flat_editor(
@@ -358,5 +358,5 @@ PLACES: Mapping[str, Place] = {
         "Copilot denies a call if the hook fails, and lets it through if the hook is late.",
     ),
 }
-MENTIONS = Mentions(name for place in PLACES.values() for name in (place.user, place.project))
+MENTION_FINDER = MentionFinder(name for location in LOCATIONS.values() for name in (location.user, location.project))
 """Finds mentions of files that the guard depends on in a shell line."""

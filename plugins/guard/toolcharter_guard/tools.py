@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from toolcharter_guard.exact import UnknownForm, exact_path, folder_of_pattern, is_pattern, urls_in
+from toolcharter_guard.exact import UnknownForm, find_urls, folder_of_pattern, is_pattern, require_exact_path
 from toolcharter_guard.patches import BEGIN, parse_patch
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -29,7 +29,7 @@ class OurCall(NamedTuple):
     """`custom` or `mcp`, for a tool that is not one of toolcharter's."""
 
 
-class Place(NamedTuple):
+class AgentContext(NamedTuple):
     """The folders of the agent: its workspace and its current folder."""
 
     workspace: Path
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
         A `..` is kept: after a link it leads to another folder than the text suggests, as only the path guard can see.
         """
-        named = self._one_reading(exact_path(text))
+        named = self._require_unambiguous(require_exact_path(text))
         if not named.startswith("/"):
             return _below(self._folder(), named)
         for prefix, folder in ((str(self.cwd), self._folder()), (str(self.workspace), ".")):
@@ -52,10 +52,10 @@ class Place(NamedTuple):
 
     def line(self, command: object, folder: object = None) -> str:
         """Return a command line that first changes to *folder*, by default to the agent's current folder."""
-        text, where = _line(command), self._folder(exact_path(folder) if folder else "")
+        text, where = _join_command(command), self._folder(require_exact_path(folder) if folder else "")
         return text if where == "." else f"cd {shlex.quote(where)} && {{ {text}\n}}"
 
-    def _one_reading(self, named: str) -> str:
+    def _require_unambiguous(self, named: str) -> str:
         """The path *named*, with `~` replaced by the home folder; refused if agents could resolve it differently.
 
         An agent in JavaScript removes `link/..` from a path, but the kernel goes to the folder above the link's target.
@@ -72,7 +72,7 @@ class Place(NamedTuple):
 
     def _folder(self, named: str = "") -> str:
         """The folder *named*, by default the agent's current folder, relative to the workspace."""
-        below = os.path.relpath(os.path.realpath(self.cwd / self._one_reading(named)), self.workspace)
+        below = os.path.relpath(os.path.realpath(self.cwd / self._require_unambiguous(named)), self.workspace)
         if below == ".." or below.startswith("../"):
             raise UnknownForm("the agent works outside of the workspace")
         return below
@@ -83,10 +83,10 @@ def _below(folder: str, path: str) -> str:
 
 
 Args = Mapping[str, Any]
-Row = Callable[[Args, Place], list[OurCall]]
+Row = Callable[[Args, AgentContext], list[OurCall]]
 
 
-def _line(command: object) -> str:
+def _join_command(command: object) -> str:
     if isinstance(command, str):
         return command
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
@@ -97,7 +97,7 @@ def _line(command: object) -> str:
     raise UnknownForm("the command is not text")
 
 
-def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
+def _take_args(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
     """The values of the arguments *known*. Arguments in *ignored* do not change which files the call touches."""
     strangers = sorted(set(args) - set(known.split()) - set(ignored.split()))
     if strangers:
@@ -105,7 +105,7 @@ def _taken(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
     return (args.get(name) for name in known.split())
 
 
-def _one(values: list[Any]) -> Any:
+def _only_value(values: list[Any]) -> Any:
     """The only value of *values* that is given: versions of an agent have different names for one argument."""
     given = [value for value in values if value]
     if len(given) > 1:
@@ -116,61 +116,61 @@ def _one(values: list[Any]) -> Any:
 def _shell(folder_keys: str, ignored: str = "timeout description") -> Row:
     """A shell line. *folder_keys* are the names of the argument for its folder in different versions of the agent."""
 
-    def row(args: Args, place: Place) -> list[OurCall]:
-        command, *folders = _taken(args, f"command {folder_keys}", ignored)
-        return [OurCall("bash", {"command": place.line(command, _one(folders))})]
+    def row(args: Args, context: AgentContext) -> list[OurCall]:
+        command, *folders = _take_args(args, f"command {folder_keys}", ignored)
+        return [OurCall("bash", {"command": context.line(command, _only_value(folders))})]
 
     return row
 
 
 def _read(key: str, ignored: str = "offset limit") -> Row:
-    def row(args: Args, place: Place) -> list[OurCall]:
-        (path,) = _taken(args, key, ignored)
-        return [OurCall("read_file", {"path": place.path(path)})]
+    def row(args: Args, context: AgentContext) -> list[OurCall]:
+        (path,) = _take_args(args, key, ignored)
+        return [OurCall("read_file", {"path": context.path(path)})]
 
     return row
 
 
 def _write(path_key: str, content_key: str = "content") -> Row:
-    def row(args: Args, place: Place) -> list[OurCall]:
-        path, content = _taken(args, f"{path_key} {content_key}")
-        return [OurCall("write_file", {"path": place.path(path), "content": content})]
+    def row(args: Args, context: AgentContext) -> list[OurCall]:
+        path, content = _take_args(args, f"{path_key} {content_key}")
+        return [OurCall("write_file", {"path": context.path(path), "content": content})]
 
     return row
 
 
 def _edit(path_key: str, old_key: str, new_key: str, ignored: str = "") -> Row:
-    def row(args: Args, place: Place) -> list[OurCall]:
-        path, old, new = _taken(args, f"{path_key} {old_key} {new_key}", f"replace_all replaceAll {ignored}")
+    def row(args: Args, context: AgentContext) -> list[OurCall]:
+        path, old, new = _take_args(args, f"{path_key} {old_key} {new_key}", f"replace_all replaceAll {ignored}")
         if not isinstance(old, str) or not isinstance(new, str):
             raise UnknownForm("the old or the new text of an edit is not text")
         # For rules and guards, an edit counts as a write of the file; the agent finds the old text itself.
-        return [OurCall("write_file", {"path": place.path(path), "content": new})]
+        return [OurCall("write_file", {"path": context.path(path), "content": new})]
 
     return row
 
 
-def _edits(args: Args, place: Place) -> list[OurCall]:
+def _multi_edit(args: Args, context: AgentContext) -> list[OurCall]:
     """Claude Code's `MultiEdit`."""
-    path, edits = _taken(args, "file_path edits")
+    path, edits = _take_args(args, "file_path edits")
     if not isinstance(edits, list):
         raise UnknownForm("the edits are not a list")
     return [
         call
         for edit in edits
-        for call in _edit("file_path", "old_string", "new_string")({**edit, "file_path": path}, place)
+        for call in _edit("file_path", "old_string", "new_string")({**edit, "file_path": path}, context)
     ]
 
 
-def _notebook(args: Args, place: Place) -> list[OurCall]:
-    path, source = _taken(args, "notebook_path new_source", "cell_id cell_type edit_mode cell_number")
-    return [OurCall("write_file", {"path": place.path(path), "content": source or ""})]
+def _notebook(args: Args, context: AgentContext) -> list[OurCall]:
+    path, source = _take_args(args, "notebook_path new_source", "cell_id cell_type edit_mode cell_number")
+    return [OurCall("write_file", {"path": context.path(path), "content": source or ""})]
 
 
 def _list(key: str, ignored: str = "ignore file_filtering_options respect_git_ignore") -> Row:
-    def row(args: Args, place: Place) -> list[OurCall]:
-        (path,) = _taken(args, key, ignored)
-        return [OurCall("list_files", {"path": place.path(path or ".")})]
+    def row(args: Args, context: AgentContext) -> list[OurCall]:
+        (path,) = _take_args(args, key, ignored)
+        return [OurCall("list_files", {"path": context.path(path or ".")})]
 
     return row
 
@@ -178,34 +178,34 @@ def _list(key: str, ignored: str = "ignore file_filtering_options respect_git_ig
 def _search(tool: str, text_key: str, path_keys: str, ignored: str) -> Row:
     ours = {"glob": "globs", "grep": "query"}[tool]
 
-    def row(args: Args, place: Place) -> list[OurCall]:
-        text, *paths = _taken(args, f"{text_key} {path_keys}", ignored)
-        path = _one(paths)
+    def row(args: Args, context: AgentContext) -> list[OurCall]:
+        text, *paths = _take_args(args, f"{text_key} {path_keys}", ignored)
+        path = _only_value(paths)
         if tool == "glob":  # rules decide by the folder that is searched, and a pattern may begin with a folder
-            folder = Path(exact_path(path) if path else ".", folder_of_pattern(text) or ".")
-            return [OurCall("list_files", {"path": place.path(str(folder))})]
-        return [OurCall("grep", {ours: str(text), "literal": True, "path": place.path(path or ".")})]
+            folder = Path(require_exact_path(path) if path else ".", folder_of_pattern(text) or ".")
+            return [OurCall("list_files", {"path": context.path(str(folder))})]
+        return [OurCall("grep", {ours: str(text), "literal": True, "path": context.path(path or ".")})]
 
     return row
 
 
 def _fetch(key: str = "url", ignored: str = "prompt format timeout") -> Row:
-    def row(args: Args, _place: Place) -> list[OurCall]:
-        (url,) = _taken(args, key, ignored)
+    def row(args: Args, _context: AgentContext) -> list[OurCall]:
+        (url,) = _take_args(args, key, ignored)
         return [OurCall("http_get", {"url": url})]
 
     return row
 
 
-def _fetch_in_text(args: Args, _place: Place) -> list[OurCall]:
+def _fetch_in_text(args: Args, _context: AgentContext) -> list[OurCall]:
     """Gemini's `web_fetch`, which has its URLs in the prompt."""
-    (prompt,) = _taken(args, "prompt")
-    return [OurCall("http_get", {"url": url}) for url in urls_in(prompt)]
+    (prompt,) = _take_args(args, "prompt")
+    return [OurCall("http_get", {"url": url}) for url in find_urls(prompt)]
 
 
 def _patch(key: str) -> Row:
-    def row(args: Args, place: Place) -> list[OurCall]:
-        (text,) = _taken(args, key, "explanation")
+    def row(args: Args, context: AgentContext) -> list[OurCall]:
+        (text,) = _take_args(args, key, "explanation")
         if not isinstance(text, str):
             raise UnknownForm("the patch is not text")
         try:
@@ -214,49 +214,49 @@ def _patch(key: str) -> Row:
             raise UnknownForm(str(error)) from None
         calls: list[OurCall] = []
         for change in changes:
-            path = place.path(change.path)
+            path = context.path(change.path)
             if change.kind == "delete":
                 calls.append(OurCall("delete_file", {"path": path}))
             else:
                 calls.append(OurCall("write_file", {"path": path, "content": change.added}))
             if change.moved_to is not None:
-                calls.append(OurCall("move_file", {"path": path, "to": place.path(change.moved_to)}))
+                calls.append(OurCall("move_file", {"path": path, "to": context.path(change.moved_to)}))
         return calls
 
     return row
 
 
-def _many(args: Args, place: Place) -> list[OurCall]:
+def _read_many(args: Args, context: AgentContext) -> list[OurCall]:
     """Gemini's `read_many_files`: each file is judged. Patterns are refused: the guard cannot see what they read."""
-    paths, include = _taken(args, "paths include", "exclude recursive useDefaultExcludes file_filtering_options")
+    paths, include = _take_args(args, "paths include", "exclude recursive useDefaultExcludes file_filtering_options")
     names = [*(paths or ()), *(include or ())]
     if not names or not all(isinstance(name, str) for name in names):
         raise UnknownForm("a path is missing or is not text")
     if any(is_pattern(name) for name in names):
         raise UnknownForm("a pattern may read hidden files; name each file")
-    return [OurCall("read_file", {"path": place.path(name)}) for name in names]
+    return [OurCall("read_file", {"path": context.path(name)}) for name in names]
 
 
-def _named(name: str) -> Row:
+def _pass_through(name: str) -> Row:
     """A tool that rules know by *name*, with all its arguments."""
 
-    def row(args: Args, _place: Place) -> list[OurCall]:
+    def row(args: Args, _context: AgentContext) -> list[OurCall]:
         return [OurCall(name, dict(args))]
 
     return row
 
 
-def _codex_shell(args: Args, place: Place) -> list[OurCall]:
+def _codex_shell(args: Args, context: AgentContext) -> list[OurCall]:
     """Codex's shell. Codex applies a patch in a shell line by itself: rules for the line would not see the files."""
     command = args.get("command")
     text = " ".join(map(str, command)) if isinstance(command, list) else str(command)
     if BEGIN in text and re.search(r"apply_?patch", text):
         raise UnknownForm("the shell line has a patch; use the tool apply_patch")
-    return _shell("workdir", "timeout timeout_ms justification")(args, place)
+    return _shell("workdir", "timeout timeout_ms justification")(args, context)
 
 
-_PLAN, _AGENT, _WEB_SEARCH = _named("plan"), _named("agent"), _named("web_search")
-_SKILL, _BACKGROUND = _named("skill"), _named("background_output")
+_PLAN, _AGENT, _WEB_SEARCH = _pass_through("plan"), _pass_through("agent"), _pass_through("web_search")
+_SKILL, _BACKGROUND = _pass_through("skill"), _pass_through("background_output")
 _GREP = "glob type output_mode multiline head_limit offset -i -n -A -B -C context include"
 
 CLAUDE: Mapping[str, Row] = {
@@ -264,7 +264,7 @@ CLAUDE: Mapping[str, Row] = {
     "Read": _read("file_path", "offset limit pages allow_large"),
     "Write": _write("file_path"),
     "Edit": _edit("file_path", "old_string", "new_string"),
-    "MultiEdit": _edits,
+    "MultiEdit": _multi_edit,
     "NotebookEdit": _notebook,
     "Glob": _search("glob", "pattern", "path", ""),
     "Grep": _search("grep", "pattern", "path", _GREP),
@@ -291,7 +291,7 @@ CODEX: Mapping[str, Row] = {
 GEMINI: Mapping[str, Row] = {
     "run_shell_command": _shell("dir_path", "description is_background delay_ms"),
     "read_file": _read("file_path", "offset limit start_line end_line"),
-    "read_many_files": _many,
+    "read_many_files": _read_many,
     "write_file": _write("file_path"),
     "replace": _edit("file_path", "old_string", "new_string", "expected_replacements instruction allow_multiple"),
     "list_directory": _list("dir_path"),
@@ -332,7 +332,9 @@ CURSOR: Mapping[str, Row] = {
     "Shell": _shell("cwd working_directory"),
     "Read": _read("file_path"),
     "Write": _write("file_path"),
-    "Delete": lambda args, place: [OurCall("delete_file", {"path": place.path(next(_taken(args, "file_path")))})],
+    "Delete": lambda args, context: [
+        OurCall("delete_file", {"path": context.path(next(_take_args(args, "file_path")))})
+    ],
     "Grep": _search("grep", "pattern", "path file_path", _GREP),
     "Task": _AGENT,
 }
@@ -348,7 +350,7 @@ COPILOT: Mapping[str, Row] = {
     "task": _AGENT,
     **dict.fromkeys(("update_todo", "report_intent", "ask_user"), _PLAN),
 }
-OURS = frozenset(
+OUR_TOOLS = frozenset(
     {
         *("bash", "read_file", "write_file", "move_file", "delete_file", "list_files", "grep", "http_get"),
         *("plan", "agent", "web_search", "skill", "background_output"),
@@ -362,8 +364,12 @@ def is_name(tool: str) -> bool:
     return _NAME.fullmatch(tool) is not None
 
 
-def our_calls(
-    table: Mapping[str, Row], tool: str, args: object, place: Place, is_ours: Callable[[str], bool] = OURS.__contains__
+def map_call(
+    table: Mapping[str, Row],
+    tool: str,
+    args: object,
+    context: AgentContext,
+    is_ours: Callable[[str], bool] = OUR_TOOLS.__contains__,
 ) -> list[OurCall]:
     """Map a call of an agent's *tool* to calls of toolcharter's tools.
 
@@ -382,12 +388,12 @@ def our_calls(
     given: Args = args
     row = table.get(tool)
     if row is not None:
-        calls = row(given, place)
+        calls = row(given, context)
         if not calls:
             raise UnknownForm("the call asks for nothing")
         return calls
     if not is_name(tool):
         raise UnknownForm(f"{tool[:80]!r} is not a tool's name")
-    if tool.lower() in OURS or is_ours(tool):
+    if tool.lower() in OUR_TOOLS or is_ours(tool):
         raise UnknownForm("the profile's rules know another tool by this name")
     return [OurCall(tool, dict(given), "mcp" if tool.startswith(MCP) else "custom")]

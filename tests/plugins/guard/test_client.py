@@ -117,8 +117,8 @@ def test_the_sockets_lie_in_no_folder_of_the_project() -> None:
     """A relative folder would be one of the current folder, as the XDG specification says of all of them."""
     home = "/home/u/.local/state/toolcharter/run"
 
-    assert client.folder_of({"HOME": "/home/u", "XDG_STATE_HOME": "state"}) == home
-    assert client.folder_of({"HOME": "/home/u", "XDG_RUNTIME_DIR": "run"}) == home
+    assert client.socket_folder({"HOME": "/home/u", "XDG_STATE_HOME": "state"}) == home
+    assert client.socket_folder({"HOME": "/home/u", "XDG_RUNTIME_DIR": "run"}) == home
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_libraries_from_where_the_agent_writes_deny(name: str, value: str, tmp_p
 )
 def test_libraries_from_elsewhere_do_not(value: dict[str, str]) -> None:
     """Many machines set such variables for good reasons."""
-    assert client.loads_from(value, "/home/u/project") is None
+    assert client.find_loader_variable(value, "/home/u/project") is None
 
 
 def test_variables_that_have_a_gate_run_other_code_do_not_reach_it(tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ def test_a_folder_that_is_too_deep_for_a_socket_is_replaced() -> None:
     """By one below `/tmp`, which is used only if nobody else can write there."""
     deep = f"/run/{'x' * (client.LONGEST_SOCKET - len('/run//toolcharter/guard-01234567-0123456.sock'))}"
 
-    assert client.folder_of({"XDG_RUNTIME_DIR": deep}) == f"{deep}/toolcharter"
-    assert client.folder_of({"XDG_RUNTIME_DIR": f"{deep}y"}) == f"/tmp/toolcharter-{os.geteuid()}"
-    assert len(client.socket_of(f"{deep}/toolcharter", b"x" * 1_000_000)) <= client.LONGEST_SOCKET
+    assert client.socket_folder({"XDG_RUNTIME_DIR": deep}) == f"{deep}/toolcharter"
+    assert client.socket_folder({"XDG_RUNTIME_DIR": f"{deep}y"}) == f"/tmp/toolcharter-{os.geteuid()}"
+    assert len(client.socket_path(f"{deep}/toolcharter", b"x" * 1_000_000)) <= client.LONGEST_SOCKET
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peers are known on Linux")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter_guard.settings import PLACES
+from toolcharter_guard.settings import LOCATIONS
 
 from .servers import end_servers
 
@@ -94,7 +94,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 @pytest.fixture
 def desk(installed: Desk) -> Iterator[Desk]:
     """The same, with the settings as the guard has installed them."""
-    file = installed.home / PLACES["codex"].user
+    file = installed.home / LOCATIONS["codex"].user
     text = file.read_text()
     yield installed
     file.write_text(text)
@@ -176,7 +176,7 @@ def test_an_agent_that_does_not_trust_the_hook_is_told(desk: Desk) -> None:
 )
 def test_a_hook_that_does_not_judge_is_told(command: str, said: str, desk: Desk) -> None:
     """Whatever the settings name is what is tried."""
-    file = desk.home / PLACES["codex"].user
+    file = desk.home / LOCATIONS["codex"].user
     text = file.read_text()
     start = text.index("command = ")
     line = text[start : text.index("\n", start)]

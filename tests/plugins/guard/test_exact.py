@@ -10,7 +10,7 @@ from tests.rows import each_row
 from toolcharter.hosts import open_host
 from toolcharter_guard import settings
 from toolcharter_guard.agents import AGENTS
-from toolcharter_guard.exact import UnknownForm, exact_path, folder_of_pattern, urls_in
+from toolcharter_guard.exact import UnknownForm, find_urls, folder_of_pattern, require_exact_path
 from toolcharter_guard.judge import judge
 from toolcharter_guard.patches import parse_patch
 
@@ -110,12 +110,12 @@ PATHS = [
 def test_a_path_that_two_programs_read_differently_is_no_path(text: object) -> None:
     """Claude Code cuts blanks off and changes to NFC; others take a URL of a file for the file."""
     with pytest.raises(UnknownForm):
-        exact_path(text)
+        require_exact_path(text)
 
 
 def test_a_path_may_have_blanks_and_any_letters() -> None:
     """Within a name they mean the same everywhere."""
-    assert exact_path("a folder/\u00fcber-\u6587.txt") == "a folder/\u00fcber-\u6587.txt"
+    assert require_exact_path("a folder/\u00fcber-\u6587.txt") == "a folder/\u00fcber-\u6587.txt"
 
 
 PATTERNS: list[tuple[str, str | None]] = [
@@ -164,10 +164,10 @@ PROMPTS: list[tuple[str, list[str] | None]] = [
 def test_the_urls_of_a_prompt_are_whole_words(prompt: str, urls: list[str] | None) -> None:
     """Gemini CLI splits at blanks. A URL cut short at a quote would be judged by another host than it is fetched from."""
     if urls is not None:
-        assert urls_in(prompt) == urls
+        assert find_urls(prompt) == urls
         return
     with pytest.raises(UnknownForm):
-        urls_in(prompt)
+        find_urls(prompt)
 
 
 def test_a_host_before_a_quote_is_not_the_host(workspace: Path) -> None:
@@ -273,13 +273,13 @@ def test_settings_are_where_the_environment_puts_them(
 ) -> None:
     """There the agent reads them: an entry elsewhere guards nothing, and no tool changes this one."""
     monkeypatch.setenv(variable, str(workspace / "moved"))
-    found = settings.path_of(agent, None)
-    believed = settings.believed(workspace)
+    found = settings.settings_path(agent, None)
+    believed = settings.guard_files(workspace)
     monkeypatch.setenv(variable, "moved")
 
     assert found == workspace / "moved" / file
     assert found in believed
-    assert settings.path_of(agent, None) == Path.home() / settings.PLACES[agent].user
+    assert settings.settings_path(agent, None) == Path.home() / settings.LOCATIONS[agent].user
 
 
 @each_row(
@@ -289,6 +289,6 @@ def test_no_tool_changes_what_runs_in_an_agent(name: str, workspace: Path) -> No
     """Extensions and plugins carry hooks and programs of their own."""
     profile = workspace.parent / "plain.yaml"
     profile.write_text("profile: plain\nrunner: host\ntools: {write_file: {}}\n")
-    believed = settings.believed(workspace)
+    believed = settings.guard_files(workspace)
     with open_host(profile, workspace=workspace, events=[lambda _: None], believed=believed) as host:
         assert host.call("write_file", {"path": name, "content": "x"}).result.reason == "protected_path"

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from toolcharter.cli.group import toolcharter
 from toolcharter_guard import client
 from toolcharter_guard.agents import AGENTS
-from toolcharter_guard.settings import PLACES, SettingsError, changed
+from toolcharter_guard.settings import LOCATIONS, SettingsError, compute_edit
 
 from .servers import end_servers
 
@@ -69,7 +69,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_entry_is_added_and_removed_and_others_stay(agent: str, desk: Desk) -> None:
     """The change is shown, what the file held is kept beside it, and uninstalling gives back the same settings."""
-    file = desk.home / PLACES[agent].user
+    file = desk.home / LOCATIONS[agent].user
     if agent in OTHERS:
         file.parent.mkdir(parents=True)
         file.write_text(OTHERS[agent])
@@ -100,7 +100,7 @@ def _others(agent: str, text: str) -> Any:
 def test_the_installed_command_answers(agent: str, desk: Desk) -> None:
     """The very line that the settings hold, as the agent would start it, denies a push."""
     assert desk.run("install", agent, "--project", "--yes").exit_code == 0
-    text = (desk.project / PLACES[agent].project).read_text()
+    text = (desk.project / LOCATIONS[agent].project).read_text()
     settings = tomllib.loads(text) if agent == "codex" else json.loads(text)
     (line,) = {found for found in _commands(settings["hooks"]) if "guard hook" in found}
     tool = {"gemini": "run_shell_command", "cursor": "Shell", "copilot": "bash"}.get(agent, "Bash")
@@ -135,7 +135,7 @@ def _commands(settings: Any) -> list[str]:
 )
 def test_settings_that_are_not_understood_stay_as_they_are(agent: str, text: str, desk: Desk) -> None:
     """The command says so and ends with status 2."""
-    file = desk.home / PLACES[agent].user
+    file = desk.home / LOCATIONS[agent].user
     file.parent.mkdir(parents=True)
     file.write_text(text)
 
@@ -144,7 +144,7 @@ def test_settings_that_are_not_understood_stay_as_they_are(agent: str, text: str
     assert (done.exit_code, file.read_text()) == (2, text)
     assert "is left as it is" in done.stderr
     with pytest.raises(SettingsError):
-        changed(agent, file, "toolcharter guard hook x")
+        compute_edit(agent, file, "toolcharter guard hook x")
 
 
 def test_nothing_is_written_without_a_yes(desk: Desk) -> None:
@@ -181,7 +181,7 @@ def test_status_says_where_the_guard_is(desk: Desk) -> None:
 def test_status_tells_what_became_of_an_entry(agent: str, desk: Desk) -> None:
     """As installed, changed, removed, installed again, and taken out by `uninstall`."""
     desk.run("install", agent, "--yes")
-    file = desk.home / PLACES[agent].user
+    file = desk.home / LOCATIONS[agent].user
     text = file.read_text()
 
     def state() -> tuple[int, str]:
@@ -214,7 +214,7 @@ def test_status_tells_what_became_of_an_entry(agent: str, desk: Desk) -> None:
 def test_status_tells_that_hooks_are_switched_off(agent: str, more: Any, desk: Desk) -> None:
     """An entry that no agent reads guards nothing."""
     desk.run("install", agent, "--yes")
-    file = desk.home / PLACES[agent].user
+    file = desk.home / LOCATIONS[agent].user
     text = file.read_text()
     file.write_text(text + more if isinstance(more, str) else json.dumps({**json.loads(text), **more}))
 
@@ -250,7 +250,7 @@ def test_status_tells_where_else_hooks_are_switched_off(agent: str, name: str, d
 @pytest.mark.parametrize("agent", [agent for agent in AGENTS if agent != "opencode"])
 def test_the_agents_own_setting_for_failures_is_written(agent: str, tmp_path: Path) -> None:
     """Those that have one block what fails or is late; each waits longer than the hook needs to deny by itself."""
-    _, text = changed(agent, tmp_path / "none", "toolcharter guard hook x")
+    _, text = compute_edit(agent, tmp_path / "none", "toolcharter guard hook x")
     found = tomllib.loads(text) if agent == "codex" else json.loads(text)
     entries = [entry for entries in found["hooks"].values() for entry in entries]
     hooks = [hook for entry in entries for hook in entry.get("hooks", [entry])]

@@ -461,7 +461,7 @@ def test_what_carries_the_guard_is_protected_in_every_profile(workspace: Path, f
         ("Bash", {"command": f"mv notes.txt {file}"}),
         ("Bash", {"command": f"cp notes.txt {file}"}),
     ]
-    believed = settings.believed(workspace)
+    believed = settings.guard_files(workspace)
     with open_host(profile, workspace=workspace, events=[lambda _: None], believed=believed) as host:
         said = [
             judge(AGENTS["claude-code"], host, workspace, message("claude-code", *call, workspace)) for call in calls

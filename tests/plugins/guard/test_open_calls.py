@@ -69,7 +69,7 @@ def test_the_closing_event_comes_with_the_agents_report(
     """With what the agent's tool gave; nothing of it is in the event."""
 
     async def session() -> None:
-        judge = Judge(AGENTS["codex"], host, workspace, remembers=True)
+        judge = Judge(AGENTS["codex"], host, workspace, keeps_open=True)
         assert await judge.answer(before(tool_use_id="1")) == {}
         assert (ended(), judge.is_waiting) == ([], True)
         assert await judge.answer(after(tool_use_id="1", tool_response=f"token {SECRET}\n")) == {}
@@ -90,10 +90,10 @@ def test_a_failure_that_the_agent_reports_is_one(host: Host, workspace: Path, en
     """As a message of its own, or in the result."""
 
     async def session() -> None:
-        claude = Judge(AGENTS["claude-code"], host, workspace, remembers=True)
+        claude = Judge(AGENTS["claude-code"], host, workspace, keeps_open=True)
         await claude.answer(before())
         await claude.answer(after(event="PostToolUseFailure", error="exit status 1"))
-        gemini = Judge(AGENTS["gemini"], host, workspace, remembers=True)
+        gemini = Judge(AGENTS["gemini"], host, workspace, keeps_open=True)
         await gemini.answer(before(tool="run_shell_command"))
         failed = {"llmContent": "none", "error": {"message": "File not found"}}
         await gemini.answer(after(tool="run_shell_command", event="AfterTool", tool_response=failed))
@@ -107,7 +107,7 @@ def test_what_is_never_reported_ends_with_the_guard(host: Host, workspace: Path,
     """So does the call that is open longest where there are too many."""
 
     async def session() -> None:
-        judge = Judge(AGENTS["codex"], host, workspace, remembers=True)
+        judge = Judge(AGENTS["codex"], host, workspace, keeps_open=True)
         await judge.answer(before(tool_use_id="1"))
         await judge.answer(before(tool_use_id="2"))
         assert ended() == []
@@ -125,7 +125,7 @@ def test_the_oldest_of_too_many_open_calls_is_ended(
     monkeypatch.setattr(judging, "MAX_OPEN", 2)
 
     async def session() -> None:
-        judge = Judge(AGENTS["codex"], host, workspace, remembers=True)
+        judge = Judge(AGENTS["codex"], host, workspace, keeps_open=True)
         for number in range(3):
             await judge.answer(before(tool_use_id=str(number)))
         assert ended() == [("error", "tool_error")]
@@ -143,7 +143,7 @@ def test_calls_without_numbers_are_told_apart_by_their_arguments(
     """Gemini CLI numbers none; two equal ones may be under way, and each report ends what it is about."""
 
     async def session() -> None:
-        judge = Judge(AGENTS["gemini"], host, workspace, remembers=True)
+        judge = Judge(AGENTS["gemini"], host, workspace, keeps_open=True)
         for command in ("cat a.txt", "ls"):
             await judge.answer(before(command, "run_shell_command"))
         await judge.answer(after("ls", "run_shell_command", "AfterTool", tool_response={"llmContent": "a.txt"}))
@@ -162,7 +162,7 @@ def test_no_part_of_a_patch_stays_open_if_another_is_denied(
     patch = "*** Begin Patch\n*** Add File: new.py\n+x\n*** Add File: ../out.py\n+x\n*** End Patch"
 
     async def session() -> None:
-        judge = Judge(AGENTS["codex"], host, workspace, remembers=True)
+        judge = Judge(AGENTS["codex"], host, workspace, keeps_open=True)
         said = await judge.answer(before(tool="apply_patch", args={"command": patch}))
         assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
         assert not judge.is_waiting
@@ -203,7 +203,7 @@ def test_output_is_scrubbed_where_the_agent_lets_a_hook_replace_it(
         return after(tool=SHELL[agent], event=event, **more)
 
     async def session() -> tuple[dict[str, Any], dict[str, Any]]:
-        judge = Judge(AGENTS[agent], host, workspace, remembers=True)
+        judge = Judge(AGENTS[agent], host, workspace, keeps_open=True)
         clean = await judge.answer(text("clean"))
         return clean, await judge.answer(text(output))
 
@@ -236,7 +236,7 @@ def test_a_file_has_to_be_read_before_it_is_edited(workspace: Path) -> None:
 
     async def session() -> list[bool]:
         with open_host(profile, workspace=workspace, events=[lambda _: None]) as host:
-            judge = Judge(AGENTS["claude-code"], host, workspace, remembers=True)
+            judge = Judge(AGENTS["claude-code"], host, workspace, keeps_open=True)
 
             async def made(tool: str, **args: str) -> bool:
                 if await judge.answer(before(tool=tool, args={"file_path": str(file), **args})):
@@ -267,7 +267,7 @@ def test_a_failure_that_copilot_reports_ends_the_call(
     }
 
     async def session() -> None:
-        judge = Judge(AGENTS["copilot"], host, workspace, remembers=True)
+        judge = Judge(AGENTS["copilot"], host, workspace, keeps_open=True)
         assert await judge.answer(json.dumps(call)) == {}
         await judge.answer(json.dumps({**call, "error": "exit status 1"}))
 

@@ -21,7 +21,7 @@ import pytest
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.exact import UnknownForm
 from toolcharter_guard.scripted import SPAWNED, SUBAGENT, Chat, Gemini, Messages, Responses, ScriptedModel, Step
-from toolcharter_guard.tools import Place, our_calls
+from toolcharter_guard.tools import AgentContext, map_call
 
 ROOT = Path(__file__).resolve().parents[3]
 CLIENTS = ROOT / ".clients/node_modules/.bin"
@@ -136,7 +136,7 @@ def unknown(agent: str, offered: dict[str, set[str]], workspace: Path) -> list[s
     for tool, names in offered.items():
         for name in names:
             try:
-                our_calls(AGENTS[agent].table, tool, {name: "x"}, Place(workspace, workspace))
+                map_call(AGENTS[agent].table, tool, {name: "x"}, AgentContext(workspace, workspace))
             except UnknownForm as error:
                 if "is not known" in str(error):
                     found.append(f"{tool}: {name}")
@@ -179,7 +179,7 @@ def test_gemini_meets_the_profile(desk: Desk) -> None:
         )
 
     assert done.returncode == 0, done.stderr
-    push, secret, settings, edit, metadata, mcp, found, outside, read = (json.dumps(answer) for answer in model.told)
+    push, secret, settings, edit, metadata, mcp, found, outside, read = (json.dumps(answer) for answer in model.results)
     assert "toolcharter: no_push. A person pushes." in push
     assert "Tool execution blocked: toolcharter:" in secret
     assert "value" not in secret
@@ -234,7 +234,7 @@ def test_codex_meets_the_profile(desk: Desk) -> None:
         done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
 
     assert done.returncode == 0, done.stderr
-    push, secret, outside, workdir, metadata, image, mcp, found, read = model.told
+    push, secret, outside, workdir, metadata, image, mcp, found, read = model.results
     assert "Command blocked by PreToolUse hook: toolcharter: no_push. A person pushes." in push
     assert "toolcharter: protected_path." in secret
     assert "blocked by PreToolUse hook: toolcharter:" in outside
@@ -270,7 +270,7 @@ def test_codex_patches_meet_the_profile(desk: Desk) -> None:
         done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
 
     assert done.returncode == 0, done.stderr
-    apart, both, settings, edit = model.told
+    apart, both, settings, edit = model.results
     assert "toolcharter: path_outside_workspace." in apart
     assert "toolcharter: path_outside_workspace." in both
     assert "toolcharter: guard_settings." in settings
@@ -301,8 +301,8 @@ def test_subagents_of_codex_meet_the_profile(desk: Desk) -> None:
         done = desk.run(codex, "exec", "--skip-git-repo-check", *trusting, "go")
 
     assert done.returncode == 0, done.stderr
-    assert "toolcharter: no_push." in model.inner_told[0]
-    assert "completed" in model.told[1]
+    assert "toolcharter: no_push." in model.subagent_results[0]
+    assert "completed" in model.results[1]
     assert sorted(desk.ends("codex")) == [("agent", "ok"), ("agent", "ok"), ("agent", "ok"), ("bash", "denied")]
 
 
@@ -323,8 +323,8 @@ def test_a_subagent_of_gemini_may_end(desk: Desk) -> None:
         )
 
     assert done.returncode == 0, done.stderr
-    assert "toolcharter: no_push." in str(model.inner_told[0])
-    assert "Termination Reason: GOAL" in str(model.told[0])
+    assert "toolcharter: no_push." in str(model.subagent_results[0])
+    assert "Termination Reason: GOAL" in str(model.results[0])
 
 
 def test_opencode_meets_the_profile(desk: Desk) -> None:
@@ -361,7 +361,7 @@ def test_opencode_meets_the_profile(desk: Desk) -> None:
         done = desk.run(opencode, "run", "-m", "local/scripted", "go")
 
     assert done.returncode == 0, done.stderr
-    push, secret, outside, edit, metadata, workdir, mcp, found, read = model.told
+    push, secret, outside, edit, metadata, workdir, mcp, found, read = model.results
     assert "toolcharter: no_push. A person pushes." in push
     assert "toolcharter: protected_path." in secret
     assert "toolcharter: path_outside_workspace." in outside
@@ -411,7 +411,7 @@ def test_claude_code_meets_the_profile(desk: Desk) -> None:
         )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    push, secret, outside, _, edit, metadata, mcp, found, missing, read = model.told
+    push, secret, outside, _, edit, metadata, mcp, found, missing, read = model.results
     assert "toolcharter: no_push. A person pushes." in push
     assert "toolcharter: protected_path." in secret
     assert "toolcharter: path_outside_workspace." in outside

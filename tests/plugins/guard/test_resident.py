@@ -127,7 +127,7 @@ def test_hooks_find_the_server_however_deep_the_folders_lie(project: Project) ->
     project.environ["PYTHONPATH"] = "."  # which the gate does not get, and so does not tell one from another
 
     def folder_entries() -> set[str]:
-        folder = Path(client.folder_of(project.environ))
+        folder = Path(client.socket_folder(project.environ))
         return {path.name for path in folder.glob("*.sock")} if folder.exists() else set()
 
     before = folder_entries()
@@ -135,7 +135,7 @@ def test_hooks_find_the_server_however_deep_the_folders_lie(project: Project) ->
     project.wait(lambda: folder_entries() - before)
     second = project.hook("Bash", command="echo hi")
 
-    assert client.is_private(client.folder_of(project.environ))
+    assert client.is_private(client.socket_folder(project.environ))
     assert (first.stdout.strip(), second.stdout.strip(), project.opened()) == ("{}", "{}", 2)
 
 

@@ -81,7 +81,7 @@ def test_claude_code(place: Path, desk: Desk, url: str | None) -> None:
         )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    read, outside, asked, own = model.told
+    read, outside, asked, own = model.results
     assert "first" in read
     assert "reason=path_outside_workspace" in outside
     assert "reason=approval_denied" in asked
@@ -112,7 +112,7 @@ def test_gemini(place: Path, desk: Desk, url: str | None) -> None:
         )
 
     assert done.returncode == 0, done.stderr
-    read, outside, asked, own = (json.dumps(answer) for answer in model.told)
+    read, outside, asked, own = (json.dumps(answer) for answer in model.results)
     assert "first" in read
     assert "reason=path_outside_workspace" in outside
     assert "reason=approval_unavailable" in asked
@@ -144,7 +144,7 @@ def test_codex(place: Path, desk: Desk, url: str | None) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "ignor" not in done.stderr
-    read, outside, asked, own = model.told
+    read, outside, asked, own = model.results
     assert "first" in read
     assert '"reason":"path_outside_workspace"' in outside
     assert '"reason":"approval_denied"' in asked
@@ -175,7 +175,7 @@ def test_opencode(place: Path, desk: Desk, url: str | None) -> None:
         done = desk.run(opencode, "run", "-m", "local/scripted", "go", TOOLCHARTER_MCP_TOKEN=TOKEN)
 
     assert done.returncode == 0, done.stderr
-    read, outside, asked, own = model.told
+    read, outside, asked, own = model.results
     assert "first" in read
     assert "reason=path_outside_workspace" in outside
     assert "reason=approval_unavailable" in asked

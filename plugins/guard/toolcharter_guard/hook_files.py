@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 # In addition to the agents' settings files. Source: the agents' pages on settings and hooks.
-CARRYING = (
+HOOK_FILES = (
     *(".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".codex/hooks.json", ".codex/hooks"),
     *(".gemini/hooks", ".gemini/.env", ".gemini/extensions"),
     *("opencode.json", "opencode.jsonc", ".opencode", ".config/opencode"),
@@ -34,27 +34,27 @@ _MOVED_BY = {
 _UNQUOTED = str.maketrans("", "", "'\"\\")
 
 
-def of_user(name: str) -> Path:
+def user_file(name: str) -> Path:
     """Return the user's file *name*: in the home folder, or in the folder that the environment sets for the agent."""
     first, _, rest = name.partition("/")
     moved = Path(os.environ.get(_MOVED_BY.get(first, ""), ""))
     return moved / rest if moved.is_absolute() else Path.home() / name
 
 
-def carrying(project: Path) -> list[Path]:
-    """Return the files of `CARRYING`, both the user's and those of *project*."""
-    return [file for name in CARRYING for file in (of_user(name), Path.home() / name, project / name)]
+def list_hook_files(project: Path) -> list[Path]:
+    """Return the files of `HOOK_FILES`, both the user's and those of *project*."""
+    return [file for name in HOOK_FILES for file in (user_file(name), Path.home() / name, project / name)]
 
 
-class Mentions:
+class MentionFinder:
     """Finds the names of files that the guard depends on in shell lines.
 
     Args:
-        settings: The agents' settings files, relative as in `CARRYING`.
+        settings: The agents' settings files, relative as in `HOOK_FILES`.
     """
 
     def __init__(self, settings: Iterable[str]) -> None:
-        files = (re.escape(name).replace("/", "/+(?:\\./+)*") for name in (*CARRYING, *settings))
+        files = (re.escape(name).replace("/", "/+(?:\\./+)*") for name in (*HOOK_FILES, *settings))
         folders = "|".join(map(re.escape, _FOLDERS))
         whole = rf"(?<![\w-])(?:{folders})/*(?:\.\.?/*)*(?![\w./-])"
         self._found = re.compile(
