@@ -12,10 +12,10 @@ from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import Word
 from toolcharter.guards.shell.parameter_expansions import apply_to_glob
 from toolcharter.guards.shell.parse.ansi import decode_escapes
-from toolcharter.guards.shell.parse.parameters import SHOWN, is_number_with, parameter, possible_texts
+from toolcharter.guards.shell.parse.parameters import SHOWN, is_number_with, parameter_piece, possible_texts
 from toolcharter.guards.shell.parse.scanner import Scanner
-from toolcharter.guards.shell.parse.source import read_substitution, read_text_between_backticks
-from toolcharter.guards.shell.parse.substitutions import names_piece, substituted
+from toolcharter.guards.shell.parse.source import read_backtick_text, read_substitution
+from toolcharter.guards.shell.parse.substitutions import names_piece, substitution_piece
 from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, combine_texts
 from toolcharter.guards.shell.setters import Arithmetic, parse_arithmetic
 from toolcharter.guards.shell.variable_values import EXPANSION_MARK, NUMBER_GLOB, REMATCH, arithmetic_value
@@ -27,7 +27,7 @@ else:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
-_DEFAULT = re.compile(r":?[-+]|%%?|##?")
+_VALUE_OPERATOR = re.compile(r":?[-+]|%%?|##?")
 _ASSIGNING = re.compile(r":?=")
 # Replacements, changes of case, substrings: `variable_values` applies them to known values.
 _CHANGES = re.compile(
@@ -45,7 +45,7 @@ _NO_NUMBER = "$"
 """Replaces an operand of an expression that may be no number."""
 _MAX_DIGITS = 15
 """The most digits in an expression: with them, sums and products stay below 2^63."""
-_MATCH = re.compile(r"\[[0-9]{1,2}\]\}")
+_REMATCH_INDEX = re.compile(r"\[[0-9]{1,2}\]\}")
 _STATUSES = re.compile(r"\[(?:[@*]|[0-9]{1,2})\]\}")
 _WORD_CHARACTER = re.compile(r"\w")
 
@@ -53,27 +53,27 @@ _WORD_CHARACTER = re.compile(r"\w")
 def read_dollar(scanner: Scanner, *, quoted: bool) -> Piece:
     """Read the expansion that begins with the `$` here."""
     start = scanner.at
-    piece = _dollar(scanner, quoted=quoted)
+    piece = _read_expansion(scanner, quoted=quoted)
     if scanner.notes is not None:
         scanner.notes.note_expansion(scanner.source, start, scanner.at, quoted=quoted)
     return piece._replace(splits=False) if start == scanner.tested_at and piece.splits else piece
 
 
-def _dollar(scanner: Scanner, *, quoted: bool) -> Piece:
+def _read_expansion(scanner: Scanner, *, quoted: bool) -> Piece:
     follows = scanner.source[scanner.at + 1 : scanner.at + 2]
     if scanner.source.startswith("\\\n", scanner.at + 1):
         raise scanner.fail("An expansion is parted by a joined line.")
     if follows == "(":
-        return _parenthesis(scanner, quoted=quoted)
+        return _read_parenthesis(scanner, quoted=quoted)
     if follows == "{":
-        return _braced(scanner, quoted=quoted)
+        return _read_braced(scanner, quoted=quoted)
     if follows == "[":
         raise scanner.fail("Arithmetic is written in a way that bash calls obsolete.")
     if not quoted and follows in {"'", '"'}:
-        return _dollar_quoted(scanner, follows)
+        return _read_dollar_quoted(scanner, follows)
     if found := _NAME.match(scanner.source, scanner.at + 1):
         scanner.at = found.end()
-        return parameter(scanner, found.group(), quoted=quoted)
+        return parameter_piece(scanner, found.group(), quoted=quoted)
     scanner.at += 1
     return Piece("$", quoted)
 
@@ -94,13 +94,13 @@ def read_backticks(scanner: Scanner, *, quoted: bool) -> Piece:
         raise scanner.fail("A quote is escaped between backticks within quotes.")
     scanner.at = end + 1
     scanner.check_body()
-    return substituted(scanner, read_text_between_backticks(scanner, re.sub(r"\\([$`\\])", r"\1", text)), quoted=quoted)
+    return substitution_piece(scanner, read_backtick_text(scanner, re.sub(r"\\([$`\\])", r"\1", text)), quoted=quoted)
 
 
 def read_double_quoted(scanner: Scanner) -> list[Piece]:
     """Read a double-quoted text."""
     scanner.at += 1
-    pieces = _expanded(scanner, len(scanner.source), _QUOTED)
+    pieces = _read_expanded_text(scanner, len(scanner.source), _QUOTED)
     scanner.expect('"')
     scanner.check_body()
     return pieces
@@ -108,13 +108,13 @@ def read_double_quoted(scanner: Scanner) -> list[Piece]:
 
 def read_here_text(scanner: Scanner, end: int) -> list[Piece]:
     """Read the body of a here-document from here to *end*."""
-    pieces = _expanded(scanner, end, _BODY)
+    pieces = _read_expanded_text(scanner, end, _BODY)
     if scanner.at != end:
         raise scanner.fail("An expansion in a here-document is not closed.")
     return pieces
 
 
-def _expanded(scanner: Scanner, end: int, run: re.Pattern[str]) -> list[Piece]:
+def _read_expanded_text(scanner: Scanner, end: int, run: re.Pattern[str]) -> list[Piece]:
     """Read text with expansions, to *end* or to a character that *run* excludes and that begins no expansion."""
     pieces = [Piece("")]
     escapable = '$`"\\\n' if run is _QUOTED else "$`\\\n"
@@ -129,13 +129,13 @@ def _expanded(scanner: Scanner, end: int, run: re.Pattern[str]) -> list[Piece]:
         elif character == "\\":
             if run is _BODY and scanner.source.startswith(("$", "`"), scanner.at + 1):
                 scanner.masks.append(scanner.at)
-            pieces.append(Piece(_escape(scanner, escapable)))
+            pieces.append(Piece(_read_escape(scanner, escapable)))
         else:
             break
     return pieces
 
 
-def _escape(scanner: Scanner, escapable: str) -> str:
+def _read_escape(scanner: Scanner, escapable: str) -> str:
     character = scanner.source[scanner.at + 1 : scanner.at + 2]
     scanner.at += 2
     if character == "\n":
@@ -143,7 +143,7 @@ def _escape(scanner: Scanner, escapable: str) -> str:
     return character if character and character in escapable else "\\" + character
 
 
-def _dollar_quoted(scanner: Scanner, mark: str) -> Piece:
+def _read_dollar_quoted(scanner: Scanner, mark: str) -> Piece:
     scanner.bash_only("A quote behind a dollar")
     scanner.at += 1
     if mark == '"':
@@ -163,23 +163,23 @@ def _dollar_quoted(scanner: Scanner, mark: str) -> Piece:
     return Piece(decode_escapes(body))
 
 
-def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
+def _read_braced(scanner: Scanner, *, quoted: bool) -> Piece:
     scanner.at += 2
     if scanner.take("#"):
-        return _length(scanner, quoted=quoted)
+        return _read_length(scanner, quoted=quoted)
     is_indirect = scanner.take("!")
-    name = _braced_name(scanner)
+    name = _read_braced_name(scanner)
     if not is_indirect and scanner.take("}"):
-        return parameter(scanner, name, quoted=quoted)
-    element = None if scanner.names_program else _element(scanner, name, quoted=quoted, keys=is_indirect)
-    if (found := element or (None if is_indirect else _changed(scanner, name, quoted=quoted))) is not None:
+        return parameter_piece(scanner, name, quoted=quoted)
+    element = None if scanner.names_program else _read_subscript(scanner, name, quoted=quoted, keys=is_indirect)
+    if (found := element or (None if is_indirect else _read_change(scanner, name, quoted=quoted))) is not None:
         return found
-    if is_indirect or not (operator := _DEFAULT.match(scanner.source, scanner.at)):
+    if is_indirect or not (operator := _VALUE_OPERATOR.match(scanner.source, scanner.at)):
         scanner.mark_unsupported("An expansion does more than to insert a value.")
-        _operand(scanner, quoted=quoted)
+        _read_operand(scanner, quoted=quoted)
         return Piece("", quoted, is_known=False, splits=True)
     start, scanner.at = scanner.at, operator.end()
-    operand = _operand(scanner, quoted=quoted)
+    operand = _read_operand(scanner, quoted=quoted)
     splits = not quoted or name == "@" or any(piece.splits for piece in operand)
     hints = possible_texts(scanner, name)
     if operator.group().endswith("-"):
@@ -196,7 +196,7 @@ def _braced(scanner: Scanner, *, quoted: bool) -> Piece:
     return piece._replace(name=derived, is_output=is_output)
 
 
-def _changed(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+def _read_change(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     """Read `//a/b}`, `^^}`, `:1:2}` or a similar operation, or `:=text}`, if one of them comes next."""
     if found := _CHANGES.match(scanner.source, scanner.at):
         scanner.at = found.end() + 1
@@ -204,14 +204,14 @@ def _changed(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
         derived = SET_MARK + EXPANSION_MARK + name + EXPANSION_MARK + found.group() if name in scanner.set_names else ""
         return Piece("", quoted, is_known=False, splits=not quoted or name == "@", name=derived)
     if is_line_variable(name) and (found := _ASSIGNING.match(scanner.source, scanner.at)):
-        return _given(scanner, name, found.end(), quoted=quoted)
+        return _read_assign_default(scanner, name, found.end(), quoted=quoted)
     return None
 
 
-def _given(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
+def _read_assign_default(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
     """Read from behind `${name:=`, which may set the variable to the text that follows: its value is unknown from here on."""
     scanner.at = end
-    operand = _operand(scanner, quoted=quoted)
+    operand = _read_operand(scanner, quoted=quoted)
     texts = combine_texts((piece.text,) if piece.is_known else piece.hints for piece in operand)
     scanner.learn(name, Word("", hints=texts))
     scanner.set_value(name, None)
@@ -219,7 +219,7 @@ def _given(scanner: Scanner, name: str, end: int, *, quoted: bool) -> Piece:
     return Piece("", quoted, is_known=False, splits=not quoted or any(one.splits for one in operand), hints=hints)
 
 
-def _element(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece | None:
+def _read_subscript(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece | None:
     """Read the subscript of an element that the line has set, such as `[0]}`, or of a status; with *keys*, also `[@]}`."""
     if not scanner.source.startswith("[", scanner.at):
         return None
@@ -231,14 +231,14 @@ def _element(scanner: Scanner, name: str, *, quoted: bool, keys: bool) -> Piece 
         # There is at least one status; `[@]` becomes several words if there are more.
         pattern = NUMBER_GLOB if statuses.group() == "[0]}" and not splits else None
         return Piece("", quoted, is_known=False, splits=splits, pattern=pattern, is_output=True, is_number=not splits)
-    if name == REMATCH and name in scanner.set_names and (match := _MATCH.match(scanner.source, scanner.at)):
+    if name == REMATCH and name in scanner.set_names and (match := _REMATCH_INDEX.match(scanner.source, scanner.at)):
         scanner.at = match.end()
         derived = SET_MARK + EXPANSION_MARK + name + EXPANSION_MARK + match.group()
         return Piece("", quoted, is_known=False, splits=not quoted, name=derived)
     return subscripts.read_element(scanner, name, quoted=quoted)
 
 
-def _braced_name(scanner: Scanner) -> str:
+def _read_braced_name(scanner: Scanner) -> str:
     found = _BRACED_NAME.match(scanner.source, scanner.at)
     if found is None:
         raise scanner.fail("A parameter in braces is not understood.")
@@ -246,9 +246,9 @@ def _braced_name(scanner: Scanner) -> str:
     return found.group()
 
 
-def _length(scanner: Scanner, *, quoted: bool) -> Piece:
+def _read_length(scanner: Scanner, *, quoted: bool) -> Piece:
     if not scanner.take("}"):
-        name = _braced_name(scanner)
+        name = _read_braced_name(scanner)
         if (end := end_of_count(scanner.source, scanner.at)) is not None:
             scanner.at = end
             is_number = "IFS" not in scanner.source
@@ -259,21 +259,21 @@ def _length(scanner: Scanner, *, quoted: bool) -> Piece:
             pattern = NUMBER_GLOB if name in scanner.set_names and "IFS" not in scanner.source else None
             return Piece("", quoted, is_known=False, splits=not quoted and pattern is None, pattern=pattern)
         scanner.mark_unsupported("An expansion does more than to insert a value.")
-        _operand(scanner, quoted=quoted)
+        _read_operand(scanner, quoted=quoted)
     return Piece("", quoted, is_known=False, splits=not quoted)
 
 
-def _operand(scanner: Scanner, *, quoted: bool) -> list[Piece]:
+def _read_operand(scanner: Scanner, *, quoted: bool) -> list[Piece]:
     """Read up to the brace that closes the expansion."""
     pieces: list[Piece] = []
     with scanner.nested():
         while not scanner.take("}"):
-            pieces += _operand_piece(scanner, quoted=quoted)
+            pieces += _read_operand_piece(scanner, quoted=quoted)
     scanner.check_body()
     return pieces
 
 
-def _operand_piece(scanner: Scanner, *, quoted: bool) -> list[Piece]:
+def _read_operand_piece(scanner: Scanner, *, quoted: bool) -> list[Piece]:
     character = scanner.source[scanner.at : scanner.at + 1]
     if found := _OPERAND.match(scanner.source, scanner.at):
         scanner.at = found.end()
@@ -300,7 +300,7 @@ def read_single_quoted(scanner: Scanner) -> Piece:
     return Piece(text)
 
 
-def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
+def _read_parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
     if scanner.source.startswith("$((", scanner.at):
         begin, scanner.at = scanner.at, scanner.at + 3
         start = scanner.at
@@ -318,7 +318,7 @@ def _parenthesis(scanner: Scanner, *, quoted: bool) -> Piece:
         scanner.takes_names = True
         if (names := names_piece(scanner, scanner.source[begin : scanner.at], positions)) is not None:
             return names
-    return substituted(scanner, positions, quoted=is_whole)
+    return substitution_piece(scanner, positions, quoted=is_whole)
 
 
 def read_arithmetic(scanner: Scanner) -> Arithmetic | None:
@@ -333,16 +333,16 @@ def read_arithmetic(scanner: Scanner) -> Arithmetic | None:
         scanner.notes.arithmetic += 1
     with scanner.nested():
         while open_:
-            open_ += _arithmetic_part(scanner, open_, texts)
+            open_ += _read_arithmetic_part(scanner, open_, texts)
     if scanner.notes is not None:
         scanner.notes.arithmetic -= 1
     scanner.check_body()
     if _NUMBERS_ONLY.fullmatch(scanner.source, start, scanner.at):
         return None
-    return compute(scanner, "".join(texts))
+    return record_arithmetic(scanner, "".join(texts))
 
 
-def compute(scanner: Scanner, text: str) -> Arithmetic | None:
+def record_arithmetic(scanner: Scanner, text: str) -> Arithmetic | None:
     """Record the variables that an expression reads and sets. Bash evaluates their values, so they all have to be numbers."""
     found = parse_arithmetic(text)
     read = frozenset[str]() if found is None else found.names - (found.certain if found.sets_alone else frozenset())
@@ -356,7 +356,7 @@ def compute(scanner: Scanner, text: str) -> Arithmetic | None:
     return found
 
 
-def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
+def _read_arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
     character = scanner.source[scanner.at : scanner.at + 1]
     if found := _ARITHMETIC.match(scanner.source, scanner.at):
         scanner.at = found.end()
@@ -373,7 +373,7 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
             array = piece.name.removeprefix(SET_MARK)
             scanner.numbers.add(element_variable(array.partition("[")[2][:-1]) if array == piece.name else array)
             piece = piece._replace(is_number=True)
-        texts.append(_operand_of(piece) if is_apart else _NO_NUMBER)
+        texts.append(_arithmetic_operand(piece) if is_apart else _NO_NUMBER)
         return 0
     if character == "(":
         scanner.at += 1
@@ -387,7 +387,7 @@ def _arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int:
     return -2
 
 
-def _operand_of(piece: Piece) -> str:
+def _arithmetic_operand(piece: Piece) -> str:
     """*piece* of an expression as a name or a number; `_NO_NUMBER` if it may be anything else."""
     if piece.is_number or piece.pattern == NUMBER_GLOB:
         return " 1 "

@@ -13,7 +13,7 @@ from toolcharter.guards.shell.assignments import is_line_variable
 from toolcharter.guards.shell.nodes import ENDLESS_LOOP, Command, Word
 from toolcharter.guards.shell.parse.conditionals import LISTS_OUTSIDE, holds_environment, read_branches
 from toolcharter.guards.shell.parse.cwd import Flow, Folders
-from toolcharter.guards.shell.parse.expansions import compute, read_arithmetic
+from toolcharter.guards.shell.parse.expansions import read_arithmetic, record_arithmetic
 from toolcharter.guards.shell.parse.loop_unrolling import are_literal, loop_values, unroll_loop
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import SET_MARK
@@ -135,7 +135,7 @@ def _counting(scanner: Scanner) -> None:
         if found is None:
             raise scanner.fail("A loop over numbers is not understood.")
         scanner.at, condition = found.end(), found.group()
-        expression = compute(scanner, _COUNT.sub(" 1 ", condition[:-1]))
+        expression = record_arithmetic(scanner, _COUNT.sub(" 1 ", condition[:-1]))
         if expression is not None:
             scanner.set_names |= expression.certain
     read_arithmetic(scanner)

@@ -38,7 +38,7 @@ _COUNTS = frozenset("#?$!-")
 """Parameters whose values hold neither blanks nor characters of a glob."""
 
 
-def parameter(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
+def parameter_piece(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
     """The piece of a word that `$name` or `${name}` becomes."""
     splits = name == "@" if quoted else name not in _COUNTS
     hints, pattern = possible_texts(scanner, name), NUMBER_GLOB if name in _NUMBERS else scanner.patterns.get(name)

@@ -110,7 +110,7 @@ def read_substitution(scanner: Scanner) -> range:
     return range(start, len(scanner.commands))
 
 
-def read_text_between_backticks(scanner: Scanner, text: str) -> range:
+def read_backtick_text(scanner: Scanner, text: str) -> range:
     """Read *text*, which was between backticks; return the positions of its commands."""
     start = len(scanner.commands)
     script = read_nested(scanner, text)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from toolcharter.guards.shell.arrays import CUT, DEFAULT, KEY, element_variable, key_variable
 from toolcharter.guards.shell.nodes import CHECKED_NAME, Word
-from toolcharter.guards.shell.parse.parameters import parameter, possible_texts
+from toolcharter.guards.shell.parse.parameters import parameter_piece, possible_texts
 from toolcharter.guards.shell.parse.scanner import Scanner
 from toolcharter.guards.shell.parse.word_parts import MAX_HINTS, SET_MARK, Piece, build_word, literal
 from toolcharter.guards.shell.variable_values import EACH_ELEMENT, EXPANSION_MARK
@@ -78,7 +78,7 @@ def _subscript(scanner: Scanner) -> Word | None:
         if scanner.notes is not None:
             scanner.notes.note_expansion(scanner.source, *found.span("variable"), quoted=True)
         scanner.at = found.end()
-        return build_word([parameter(scanner, name, quoted=True)], found["variable"])
+        return build_word([parameter_piece(scanner, name, quoted=True)], found["variable"])
     return None
 
 

@@ -27,7 +27,7 @@ else:
 _PATH: Final = re.compile(r"(?:[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*/)*[A-Za-z0-9_.][A-Za-z0-9_@%+=,.-]*")
 
 
-def substituted(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
+def substitution_piece(scanner: Scanner, positions: range, *, quoted: bool) -> Piece:
     """The output of the commands at *positions*, as a piece of a word."""
     scanner.substitutes += positions
     is_number = prints_number(scanner.commands, positions)
