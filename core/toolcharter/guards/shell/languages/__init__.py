@@ -39,7 +39,7 @@ MODULES: Final = {name: module for module, names in _NAMES.items() for name in n
 """The module of this folder for each language. It is imported when a command first holds a text in that language."""
 
 
-def objection(name: str, text: str) -> str | None:
+def find_objection(name: str, text: str) -> str | None:
     """Why a rule has to mention *text*, in the language *name*; None if it is harmless.
 
     Raises:

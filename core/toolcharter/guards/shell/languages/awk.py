@@ -18,7 +18,7 @@ _STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"')
 _REGEX = re.compile(
     r"/(?:[^\[\\/\n]|\\[^\n]|\[\^?+\]?+(?:[^\]\[\\/\n]|\\[^\n]|\[:[a-z]++:\])*+\])*+/",
 )
-_SHORT = re.compile(
+_SHORT_TOKEN = re.compile(
     r"(?P<name>[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<number>(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?![A-Za-z_]))"
     r"|(?P<operator>\*\*=|&&|\|\||\+\+|--|\*\*|>>|[-+*/%^!=<>]=|!~|[-+*/%^!=<>(){}\[\],;?:~$])"
@@ -77,7 +77,7 @@ class _Token(NamedTuple):
 def awk(text: str) -> str | None:
     """Why a rule has to mention a program; None if the program only reads its input and prints."""
     try:
-        tokens = _Reader(text).tokens()
+        tokens = _Lexer(text).tokens()
         _check_names(tokens)
         _check_output(tokens)
     except ObjectionableError as error:
@@ -85,7 +85,7 @@ def awk(text: str) -> str | None:
     return None
 
 
-class _Reader(Cursor):
+class _Lexer(Cursor):
     """Splits a program into tokens."""
 
     def __init__(self, text: str) -> None:
@@ -100,12 +100,12 @@ class _Reader(Cursor):
         found: list[_Token] = []
         while not found or found[-1].kind != "end":
             self.take_match(_SPACE)
-            token = self._token()
+            token = self._next_token()
             found.append(token)
-            self._last = self._meaning(token)
+            self._last = self._slash_context(token)
         return found
 
-    def _meaning(self, token: _Token) -> str:
+    def _slash_context(self, token: _Token) -> str:
         if token.kind == "(":
             self._conditions.append(self._last in {"if", "while", "for", "switch"})
         elif token.kind == ")":
@@ -114,33 +114,33 @@ class _Reader(Cursor):
             return "condition" if self._conditions.pop() else ")"
         return "function name" if token.text in _FUNCTIONS else token.kind
 
-    def _token(self) -> _Token:
-        here = self.here
-        if not here:
+    def _next_token(self) -> _Token:
+        next_char = self.next_char
+        if not next_char:
             return _Token("end", "")
-        if here == "\n":
+        if next_char == "\n":
             self.at += 1
-            return _Token("newline", here)
-        if here == '"':
-            return self._whole("string", _STRING)
-        if here == "/" and not self._divides():
-            return self._whole("regex", _REGEX)
-        return self._short(here)
+            return _Token("newline", next_char)
+        if next_char == '"':
+            return self._take_delimited("string", _STRING)
+        if next_char == "/" and not self._is_division():
+            return self._take_delimited("regex", _REGEX)
+        return self._take_short_token(next_char)
 
-    def _whole(self, kind: str, pattern: re.Pattern[str]) -> _Token:
+    def _take_delimited(self, kind: str, pattern: re.Pattern[str]) -> _Token:
         found = self.take_match(pattern)
         if found is None:
             raise ObjectionableError(f"it cannot be determined where a {kind} of the awk program ends")
         return _Token(kind, found[0])
 
-    def _short(self, here: str) -> _Token:
-        found = self.take_match(_SHORT)
+    def _take_short_token(self, next_char: str) -> _Token:
+        found = self.take_match(_SHORT_TOKEN)
         if found is None:
-            raise ObjectionableError(_UNKNOWN.get(here, f"{here!r} is no known part of an awk program"))
+            raise ObjectionableError(_UNKNOWN.get(next_char, f"{next_char!r} is no known part of an awk program"))
         text, kind = found[0], found.lastgroup or ""
         return _Token(text if kind == "operator" or text in _KEYWORDS else kind, text)
 
-    def _divides(self) -> bool:
+    def _is_division(self) -> bool:
         if self._last in _BEFORE_DIVISION:
             return True
         if self._last not in _BEFORE_EITHER:

@@ -5,18 +5,18 @@ import shlex
 from typing import Final
 
 _TASK: Final = re.compile(r"[A-Za-z0-9_.:@%/#+-]*")
-_REACHES_OTHERS: Final = re.compile(
+_PUBLISHING_TASK: Final = re.compile(
     r"(?:^|[^a-z])(?:deploy|undeploy|publish|unpublish|release|upload|destroy|push|rollback|teardown)(?![a-z])"
 )
 # Tasks that write to the system or to a home.
-_INSTALLS: Final = re.compile(
+_INSTALLING_TASK: Final = re.compile(
     r"(?:^|[_-])(?:un)?install(?:dirs)?(?:$|[/:_-](?:strip|local|sw|all|am|exec|data|bin|lib|man|info|html|dvi|pdf|ps|headers?"
     r"|programs?|system|user|global|host|service|system-?wide)(?:$|[/:_-]))"
 )
 _MAKE_SWITCH: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=(?:\d+|true|false)")
 _PRINTS_ENVIRONMENT: Final = frozenset({"env", "printenv", "environment"})
 _CMAKE_SWITCH: Final = re.compile(r"\w*(?::(?:BOOL|STRING|UNINITIALIZED))?=[\w.+-]*", re.ASCII)
-_FROM_REGISTRY: Final = re.compile(
+_REGISTRY_PACKAGE: Final = re.compile(
     r"(?:[\w.-]+@npm:)?"  # an alias of npm
     r"(?:@[\w.-]+/)?\w[\w.-]*(?:\[[\w., -]*\])?"  # a scope, a name, extras of pip
     r"(?:(?:@|===?|~=|!=|[<>]=?)[\w.*^~+<>=!, -]*)?"
@@ -38,9 +38,9 @@ def task(text: str) -> str | None:
         return "is no plain name of a task"
     if text in _PRINTS_ENVIRONMENT or text.rpartition(":")[2] == "properties":
         return "prints the environment, or settings that may hold what is secret"
-    if _INSTALLS.search(text):
+    if _INSTALLING_TASK.search(text):
         return "writes beyond the project, by its name"
-    return "reaches others than the project, by its name" if _REACHES_OTHERS.search(text) else None
+    return "reaches others than the project, by its name" if _PUBLISHING_TASK.search(text) else None
 
 
 def task_shown(text: str) -> str | None:
@@ -48,7 +48,7 @@ def task_shown(text: str) -> str | None:
 
     None for one that may be shown.
     """
-    return None if _INSTALLS.search(text) and "=" not in text else task(text)
+    return None if _INSTALLING_TASK.search(text) and "=" not in text else task(text)
 
 
 def cmake_switch(text: str) -> str | None:
@@ -111,7 +111,7 @@ def package(text: str) -> str | None:
     """
     if re.fullmatch(r"\.(?:\[[\w, -]*\])?", text):
         return None  # The project itself.
-    return None if _FROM_REGISTRY.fullmatch(text) else "is no plain name of a package in the registry"
+    return None if _REGISTRY_PACKAGE.fullmatch(text) else "is no plain name of a package in the registry"
 
 
 def pnpm_filter(text: str) -> str | None:

@@ -16,19 +16,19 @@ class Cursor:
         """The position, in characters."""
 
     @property
-    def here(self) -> str:
+    def next_char(self) -> str:
         """The next character; empty at the end."""
         return self.text[self.at : self.at + 1]
 
     def take(self) -> str:
         """Return the next character and move past it; empty at the end."""
-        character = self.here
+        character = self.next_char
         self.at += 1
         return character
 
     def skip(self, characters: str) -> None:
         """Move past all of *characters* that come next."""
-        while self.here and self.here in characters:
+        while self.next_char and self.next_char in characters:
             self.at += 1
 
     def take_all(self, characters: str) -> str:

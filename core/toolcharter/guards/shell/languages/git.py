@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 _MAX_DIGITS: Final = 4
-_NO_SECRET: Final = re.compile(
+_HARMLESS_SETTING: Final = re.compile(
     r"\^?(?:user|core|remote|branch|alias|init|pull|push|merge|mergetool|diff|difftool|color|commit|fetch|rebase|log|status|submodule"
     r"|lfs|gc|rerere|tag|i18n|format|gpg|advice|column|grep|help|pager|interactive|add|clone|checkout|stash|feature"
     r"|extensions|worktree|blame|transfer|receive|safe|apply|index|pack|protocol|versionsort|maintenance|author|committer)"
@@ -32,7 +32,7 @@ def git_key(text: str) -> str | None:
 
     Source: git 2.39, git-config(1).
     """
-    return None if _NO_SECRET.fullmatch(text) else "may hold what is secret"
+    return None if _HARMLESS_SETTING.fullmatch(text) else "may hold what is secret"
 
 
 def git_pretty(text: str) -> str | None:

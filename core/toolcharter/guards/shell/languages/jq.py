@@ -13,7 +13,7 @@ from toolcharter.guards.shell.languages.cursor import Cursor, ObjectionableError
 # jq 1.7 lets a backslash continue a comment, jq 1.6 does not.
 _SPACE = re.compile(r"(?:[ \t\n]|#[^\n]*+(?<!\\))*+")
 _TEXT = re.compile(r'(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+')
-_SHORT = re.compile(
+_SHORT_TOKEN = re.compile(
     r"(?P<name>[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<field>\.[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<format>@[A-Za-z0-9_]++)"
@@ -69,7 +69,7 @@ class _Token(NamedTuple):
 def jq(text: str) -> str | None:
     """Why a rule has to mention a filter; None if the filter only reads its input and prints."""
     try:
-        _check(list(_Reader(text).tokens()))
+        _check_tokens(list(_Lexer(text).tokens()))
     except ObjectionableError as error:
         return str(error)
     return None
@@ -85,12 +85,12 @@ def yq(text: str) -> str | None:
     return "is an expression that may read files or the environment" if _YQ_REACHES.search(text) else None
 
 
-class _Reader(Cursor):
+class _Lexer(Cursor):
     """Splits a filter into tokens."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self._open: list[str] = []
+        self._open_brackets: list[str] = []
         """The open brackets, `\\(` for a filter within a text, `if` for a condition."""
 
     def tokens(self) -> Iterator[_Token]:
@@ -98,67 +98,67 @@ class _Reader(Cursor):
         last = ""
         while True:
             self.take_match(_SPACE)
-            token = self._token(last)
+            token = self._next_token(last)
             yield token
             if token.kind == "end":
                 return
             last = token.kind
 
-    def _token(self, last: str) -> _Token:
-        if not self.here:
-            if self._open:
-                raise ObjectionableError(f"the jq filter lacks a {_PAIRS[self._open[-1]]!r}")
+    def _next_token(self, last: str) -> _Token:
+        if not self.next_char:
+            if self._open_brackets:
+                raise ObjectionableError(f"the jq filter lacks a {_PAIRS[self._open_brackets[-1]]!r}")
             return _Token("end", "")
-        if self.here == '"':
+        if self.next_char == '"':
             self.at += 1
-            return self._text()
-        found = self.take_match(_SHORT)
+            return self._take_text()
+        found = self.take_match(_SHORT_TOKEN)
         if found is None:
-            raise ObjectionableError(f"{self.here!r} is no known part of a jq filter")
+            raise ObjectionableError(f"{self.next_char!r} is no known part of a jq filter")
         kind = found.lastgroup or ""
         if kind == "operator":
-            return self._operator(found[0])
+            return self._take_operator(found[0])
         token = _Token(kind, found[0], kind == "name" and self._is_key(last))
         if kind == "name" and not token.is_key and last != "$":
-            self._condition(token.text)
+            self._track_condition(token.text)
         return token
 
-    def _condition(self, name: str) -> None:
+    def _track_condition(self, name: str) -> None:
         """Track `if` and `end`: between them, which is one value since jq 1.7, a comma separates results, not keys."""
         if name == "if":
-            self._open.append(name)
-        elif name == "end" and (not self._open or self._open.pop() != "if"):
+            self._open_brackets.append(name)
+        elif name == "end" and (not self._open_brackets or self._open_brackets.pop() != "if"):
             raise ObjectionableError("'end' closes nothing in the jq filter")
 
     def _is_key(self, last: str) -> bool:
-        return bool(self._open) and self._open[-1] == "{" and last in {"{", ","}
+        return bool(self._open_brackets) and self._open_brackets[-1] == "{" and last in {"{", ","}
 
-    def _operator(self, operator: str) -> _Token:
+    def _take_operator(self, operator: str) -> _Token:
         if operator in _PAIRS:
-            self._open.append(operator)
+            self._open_brackets.append(operator)
         elif operator in {")", "]", "}"}:
-            opened = self._open.pop() if self._open else ""
+            opened = self._open_brackets.pop() if self._open_brackets else ""
             if _PAIRS.get(opened) != operator:
                 raise ObjectionableError(f"{operator!r} closes nothing in the jq filter")
             if opened == "\\(":
-                return self._text()
+                return self._take_text()
         return _Token(operator, operator)
 
-    def _text(self) -> _Token:
+    def _take_text(self) -> _Token:
         """The rest of a text, up to its end or the next filter within it."""
         self.take_match(_TEXT)
-        if self.here == '"':
+        if self.next_char == '"':
             self.at += 1
             return _Token("text", '"')
         if self.text.startswith("\\(", self.at):
             self.at += 2
-            self._open.append("\\(")
+            self._open_brackets.append("\\(")
             return _Token("\\(", "\\(")
         raise ObjectionableError("a text of the jq filter does not end, or escapes what jq does not know")
 
 
-def _check(tokens: list[_Token]) -> None:
-    known = _FUNCTIONS | _KEYWORDS | set(_own(tokens))
+def _check_tokens(tokens: list[_Token]) -> None:
+    known = _FUNCTIONS | _KEYWORDS | set(_defined_names(tokens))
     last = ""
     for token, after in pairwise(tokens):
         if token.kind == after.kind == ":":
@@ -174,7 +174,7 @@ def _check(tokens: list[_Token]) -> None:
         last = token.kind
 
 
-def _own(tokens: list[_Token]) -> Iterator[str]:
+def _defined_names(tokens: list[_Token]) -> Iterator[str]:
     """The names of functions that the filter defines, and of their parameters."""
     heads = ""
     for token, after in pairwise(tokens):

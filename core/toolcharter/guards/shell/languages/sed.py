@@ -32,7 +32,7 @@ class _Script(Cursor):
         depth = 0
         while True:
             self.skip(_SPACES + ";")
-            if not self.here:
+            if not self.next_char:
                 break
             depth += self._command()
             if depth < 0:
@@ -47,22 +47,22 @@ class _Script(Cursor):
         if name == "{":
             return 1
         if name == "}":
-            self._no_address(name, present=has_address)
+            self._forbid_address(name, present=has_address)
             self._end()
             return -1
         if name in _SIMPLE:
             self._end()
         elif name == "#":
-            self._no_address(name, present=has_address)
+            self._forbid_address(name, present=has_address)
             self.take_line()
         elif name == ":":
-            self._no_address(name, present=has_address)
+            self._forbid_address(name, present=has_address)
             self._label(is_needed=True)
         else:
             self._command_with_argument(name)
         return 0
 
-    def _no_address(self, name: str, *, present: bool) -> None:
+    def _forbid_address(self, name: str, *, present: bool) -> None:
         if present:
             raise ObjectionableError(f"{name!r} takes no address in a sed script")
 
@@ -90,31 +90,31 @@ class _Script(Cursor):
         """Read up to two addresses and a `!`; whether there is an address."""
         found = self._address(is_second=False)
         self.skip(_BLANKS)
-        if found and self.here == ",":
+        if found and self.next_char == ",":
             self.at += 1
             self.skip(_BLANKS)
             if not self._address(is_second=True):
                 raise ObjectionableError("a sed address is missing after ','")
             self.skip(_BLANKS)
-        if self.here == "!":
+        if self.next_char == "!":
             self.at += 1
             self.skip(_BLANKS)
         return found
 
     def _address(self, *, is_second: bool) -> bool:
-        here = self.here
-        if here == "$":
+        next_char = self.next_char
+        if next_char == "$":
             self.at += 1
-        elif here and here in _DIGITS:
+        elif next_char and next_char in _DIGITS:
             self._number()
-            if self.here == "~":
+            if self.next_char == "~":
                 self.at += 1
                 self._number()
-        elif here in {"/", "\\"}:
+        elif next_char in {"/", "\\"}:
             self.at += 1
-            self._regex(self._delimiter() if here == "\\" else here)
+            self._regex(self._delimiter() if next_char == "\\" else next_char)
             self.skip("IM" + _BLANKS)
-        elif here in {"+", "~"} and is_second:
+        elif next_char in {"+", "~"} and is_second:
             self.at += 1
             self._number()
         else:
@@ -134,19 +134,19 @@ class _Script(Cursor):
 
     def _regex(self, delimiter: str) -> None:
         while True:
-            character = self._part_of(delimiter)
+            character = self._regex_character(delimiter)
             if character == delimiter:
                 return
             if character == "[":
                 self._bracket(delimiter)
 
-    def _part_of(self, delimiter: str) -> str:
+    def _regex_character(self, delimiter: str) -> str:
         """Read the next character of an expression, with a backslash before it; never past the end or the line."""
         character = self.take()
         if character == "\\":
             character += self.take()
             # Newer versions of GNU sed take `\cX` as one, X being the delimiter too.
-            if character == "\\c" and not self.here.isalnum():
+            if character == "\\c" and not self.next_char.isalnum():
                 raise ObjectionableError("'\\c' in a sed expression is read differently from version to version")
         if character in {"", "\\", "\n"}:
             raise ObjectionableError(f"a sed expression lacks its {delimiter!r}")
@@ -159,20 +159,20 @@ class _Script(Cursor):
         method objects to a delimiter behind a second `[`.
         """
         start = self.at
-        if self.here == "^":
+        if self.next_char == "^":
             self.at += 1
-        if self.here == "]":
+        if self.next_char == "]":
             self.at += 1
         while (character := self.take()) != "]":
             if character in {"", "\n"}:
                 raise ObjectionableError("a sed expression leaves a bracket open")
-            if character == "[" and self.here and self.here in ".:=":
-                self._class(self.take() + "]")
+            if character == "[" and self.next_char and self.next_char in ".:=":
+                self._bracket_class(self.take() + "]")
         inside = self.text[start : self.at]
         if delimiter in inside and "[" in inside:
             raise ObjectionableError("a sed expression has its delimiter in a bracket with another bracket")
 
-    def _class(self, end: str) -> None:
+    def _bracket_class(self, end: str) -> None:
         # Class, equivalence and collation names are short; a missing end must not make every bracket look to the end.
         found = self.text.find(end, self.at, self.at + 64)
         if found < 0 or "\n" in self.text[self.at : found]:
@@ -182,12 +182,12 @@ class _Script(Cursor):
     def _substitution(self) -> None:
         delimiter = self._delimiter()
         self._regex(delimiter)
-        self._plain(delimiter)
-        while self.here in _S_FLAGS and self.here:
+        self._replacement(delimiter)
+        while self.next_char in _S_FLAGS and self.next_char:
             self.at += 1
-        if self.here == "e":
+        if self.next_char == "e":
             raise ObjectionableError("the sed flag 'e' runs what it made as a program")
-        if self.here == "w":
+        if self.next_char == "w":
             self.at += 1
             self._file("w")
         else:
@@ -196,21 +196,21 @@ class _Script(Cursor):
     def _transliteration(self) -> None:
         delimiter = self._delimiter()
         start = self.at
-        self._plain(delimiter)
+        self._replacement(delimiter)
         if "[" in self.text[start : self.at]:
             raise ObjectionableError("a '[' in a sed 'y' is read differently from sed to sed")
-        self._plain(delimiter)
+        self._replacement(delimiter)
         self._end()
 
-    def _plain(self, delimiter: str) -> None:
+    def _replacement(self, delimiter: str) -> None:
         """Read a replacement, in which brackets have no meaning."""
-        while self._part_of(delimiter) != delimiter:
+        while self._regex_character(delimiter) != delimiter:
             pass
 
     def _label(self, *, is_needed: bool = False) -> None:
         self.skip(_BLANKS)
         start = self.at
-        while self.here and self.here not in _SPACES + ";}":
+        while self.next_char and self.next_char not in _SPACES + ";}":
             self.at += 1
         if is_needed and start == self.at:
             raise ObjectionableError("a sed label lacks its name")
@@ -219,14 +219,14 @@ class _Script(Cursor):
     def _text(self, name: str) -> None:
         """Read the text of `a`, `i` or `c`, up to the first newline without a backslash before it."""
         self.skip(_BLANKS)
-        if self.here in {"", "\n"}:
+        if self.next_char in {"", "\n"}:
             raise ObjectionableError(f"the sed command {name!r} lacks its text")
         start = self.at
-        if self.here == "\\" and self.text[self.at + 1 : self.at + 2] != "\n":
+        if self.next_char == "\\" and self.text[self.at + 1 : self.at + 2] != "\n":
             self.at += 1
             self.skip(_BLANKS)
             # The end of such a text differs between versions of sed.
-            if self.here in {"", "\n", "\\"}:
+            if self.next_char in {"", "\n", "\\"}:
                 raise ObjectionableError("a sed text begins with a backslash that may mean several things")
             self.at = start
         while (character := self.take()) not in {"", "\n"}:
@@ -246,5 +246,5 @@ class _Script(Cursor):
     def _end(self) -> None:
         """Read the rest of a command's line: blanks, a comment, or the end of the command."""
         self.skip(_BLANKS)
-        if self.here and self.here not in "\n;}#":
-            raise ObjectionableError(f"{self.here!r} follows a sed command")
+        if self.next_char and self.next_char not in "\n;}#":
+            raise ObjectionableError(f"{self.next_char!r} follows a sed command")

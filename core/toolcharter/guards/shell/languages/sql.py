@@ -3,7 +3,9 @@
 import re
 from typing import Final
 
-_ASKS: Final = frozenset({"select", "with", "explain", "show", "values", "table", "describe", "desc", "pragma"})
+_READ_ONLY_STATEMENTS: Final = frozenset(
+    {"select", "with", "explain", "show", "values", "table", "describe", "desc", "pragma"}
+)
 _HARMFUL: Final = re.compile(
     r"\b(?:insert|update|delete|merge|replace|create|drop|alter|truncate|grant|revoke|copy|into|call|do|attach|detach"
     r"|vacuum|reindex|load_extension|zipfile|readfile|writefile|edit|fts3_tokenizer|fsdir|lsmode|nextval|setval|set_config"
@@ -17,10 +19,10 @@ _PRAGMA: Final = re.compile(
 )
 # Texts, quoted names and comments. A text of PostgreSQL with escapes (`E'...'`) or dollars is not understood.
 _SPANS: Final = re.compile(r"'(?:[^'\\]|'')*'|\"([^\"\\]*)\"|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/")
-_NO_WORD: Final = re.compile(r"\W")
-_STRANGE: Final = re.compile(r"""['"$`\\]|--|/\*""")
-_PSQL_SHOWS: Final = re.compile(r"\\(?:d[a-zA-Z]*[S+]*|l\+?|z|conninfo|sv\+?|sf\+?|encoding)(?:\s+[\w.*?\"-]+)*\s*")
-_SQLITE_SHOWS: Final = re.compile(
+_NON_WORD: Final = re.compile(r"\W")
+_UNSUPPORTED: Final = re.compile(r"""['"$`\\]|--|/\*""")
+_PSQL_READ_ONLY: Final = re.compile(r"\\(?:d[a-zA-Z]*[S+]*|l\+?|z|conninfo|sv\+?|sf\+?|encoding)(?:\s+[\w.*?\"-]+)*\s*")
+_SQLITE_READ_ONLY: Final = re.compile(
     r"\.(?:tables|schema|fullschema|indexes|indices|databases|dbinfo|dump|headers?|mode|nullvalue|separator|show|stats|timer"
     r"|width|help|lint)(?:\s[^|`\n;]*)?"
 )
@@ -35,14 +37,14 @@ def sql(text: str) -> str | None:
     writes a file, or reaches another host. A word too many makes the statement one that has to be mentioned, no more.
     Source: PostgreSQL 15 manual, "SQL Commands", "System Administration Functions"; SQLite 3.40, "SQL As Understood".
     """
-    bare = _SPANS.sub(_without_quotes, text)
-    if _STRANGE.search(bare):
+    bare = _SPANS.sub(_replace_span, text)
+    if _UNSUPPORTED.search(bare):
         return "is SQL that is not understood"
     for statement in bare.lower().split(";"):
         words = statement.split(None, 1)
         if not words:
             continue
-        if words[0] not in _ASKS or _HARMFUL.search(statement):
+        if words[0] not in _READ_ONLY_STATEMENTS or _HARMFUL.search(statement):
             return "is SQL that does more than ask"
         if words[0] == "pragma" and not _PRAGMA.fullmatch(statement.strip()):
             return "is SQL that does more than ask"
@@ -57,7 +59,7 @@ def psql(text: str) -> str | None:
     Source: PostgreSQL 15, psql(1), "Meta-Commands".
     """
     if text.lstrip().startswith("\\"):
-        return None if _PSQL_SHOWS.fullmatch(text.strip()) else "is a command that does more than show"
+        return None if _PSQL_READ_ONLY.fullmatch(text.strip()) else "is a command that does more than show"
     return sql(text)
 
 
@@ -70,7 +72,9 @@ def sqlite(text: str) -> str | None:
     """
     lines = text.splitlines()
     if text.startswith("."):
-        return None if len(lines) == 1 and _SQLITE_SHOWS.fullmatch(text) else "is a command that does more than show"
+        return (
+            None if len(lines) == 1 and _SQLITE_READ_ONLY.fullmatch(text) else "is a command that does more than show"
+        )
     if any(line.startswith((".", "#")) for line in lines):
         return "is a command that does more than show"
     return sql(text)
@@ -86,6 +90,6 @@ def database(text: str) -> str | None:
     return "may lead to another host" if any(mark in text for mark in "=:/") else None
 
 
-def _without_quotes(span: re.Match[str]) -> str:
+def _replace_span(span: re.Match[str]) -> str:
     """A quoted name as its words, since it may call a function: `"writefile"('x', 1)`; anything else as a word without meaning."""
-    return " x " if span[1] is None else f" {_NO_WORD.sub(' ', span[1])} "
+    return " x " if span[1] is None else f" {_NON_WORD.sub(' ', span[1])} "

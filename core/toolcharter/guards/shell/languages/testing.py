@@ -5,16 +5,16 @@ from typing import Final
 
 _JS_CODE: Final = re.compile(r"\.[cm]?[jt]sx?$")
 _JS_TEST: Final = re.compile(r"(?:^|[^a-z])(?:tests?|specs?|__tests__)(?![a-z])", re.IGNORECASE)
-_PLACE: Final = re.compile(r"(?:\[[0-9:,]+\]|(?::[0-9]+)+)$")
-_CODE: Final = re.compile(r"\.(?:rb|exs?|php|dart)$")
+_LINE_SUFFIX: Final = re.compile(r"(?:\[[0-9:,]+\]|(?::[0-9]+)+)$")
+_CODE_SUFFIX: Final = re.compile(r"\.(?:rb|exs?|php|dart)$")
 _NAMED_TEST: Final = re.compile(
     r"(?:(?:^|[_/.-])(?:test|spec)[_.-][^/]*|[^/]*[_.-](?:test|spec)|[^/]*[a-z0-9]Test|Test[A-Z][^/]*)$"
 )
 _WARNING_ACTIONS: Final = frozenset(
     {"default", "always", "ignore", "module", "once", "error", "all", "d", "a", "i", "m", "o", "e"}
 )
-_CATEGORY_AT: Final = 2
-_UNITTEST: Final = re.compile(r"(?:^|[./*_])tests?(?![a-z])|_tests?(?:\.|$)")
+_CATEGORY_INDEX: Final = 2
+_UNITTEST_NAME: Final = re.compile(r"(?:^|[./*_])tests?(?![a-z])|_tests?(?:\.|$)")
 
 
 def js_tests(text: str) -> str | None:
@@ -38,10 +38,10 @@ def named_tests(text: str) -> str | None:
 
     Source: RSpec 3.12, rspec(1); PHPUnit 9.6, `phpunit --help`; Mix 1.19, `mix help test`: of any other file they run all.
     """
-    path = _PLACE.sub("", text)
+    path = _LINE_SUFFIX.sub("", text)
     if path.startswith(("/", "~")) or ".." in path.split("/"):
         return "may lie outside the workspace"
-    code = _CODE.search(path)
+    code = _CODE_SUFFIX.search(path)
     if code and not _NAMED_TEST.search(path[: code.start()]):
         return "may be a program that is no test"
     return None
@@ -68,7 +68,7 @@ def python_warning(text: str) -> str | None:
     if parts[0].strip() not in _WARNING_ACTIONS:
         return "holds an action that is not known"
     # pytest and Python divide a text of too many parts in ways of their own, or refuse it.
-    categories = parts[_CATEGORY_AT:]
+    categories = parts[_CATEGORY_INDEX:]
     return "imports a module" if any("." in part for part in categories) else None
 
 
@@ -81,4 +81,4 @@ def unittest_name(text: str) -> str | None:
     """
     if text.startswith(("/", "~")) or ".." in text.split("/"):
         return "may lie outside the workspace"
-    return None if text == "discover" or _UNITTEST.search(text) else "may be a module that is no test"
+    return None if text == "discover" or _UNITTEST_NAME.search(text) else "may be a module that is no test"

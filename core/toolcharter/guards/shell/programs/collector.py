@@ -336,7 +336,7 @@ class RequirementCollector:
 
     def take_format(self, role: Role, word: Word) -> None:
         """Collect a text in one of the languages of `languages`."""
-        why = languages.objection(role.argument, word.text or "")
+        why = languages.find_objection(role.argument, word.text or "")
         if why:
             self.require(word, why)
 

@@ -10,9 +10,16 @@ def test_reads_from_left_to_right() -> None:
     cursor = Cursor("  ab12\nc")
 
     cursor.skip(" ")
-    steps = [cursor.here, cursor.take(), cursor.take_all("b1"), cursor.take_line(), cursor.here, cursor.take()]
+    steps = [
+        cursor.next_char,
+        cursor.take(),
+        cursor.take_all("b1"),
+        cursor.take_line(),
+        cursor.next_char,
+        cursor.take(),
+    ]
 
-    assert [*steps, cursor.take_line(), cursor.here, cursor.take(), cursor.take_line()] == [
+    assert [*steps, cursor.take_line(), cursor.next_char, cursor.take(), cursor.take_line()] == [
         *("a", "a", "b1", "2", "\n", "\n"),
         *("c", "", "", ""),
     ]

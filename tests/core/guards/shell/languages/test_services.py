@@ -2,7 +2,7 @@
 
 from tests.rows import each_row
 
-from toolcharter.guards.shell.languages import objection
+from toolcharter.guards.shell.languages import find_objection
 
 HARMLESS = {
     "ansible_value": ["a=b", '{"a": "b"}'],
@@ -23,10 +23,10 @@ NAMED = {
 @each_row("name", HARMLESS)
 def test_ordinary_value_needs_no_name(name: str) -> None:
     """It stays with the project, the host that one is logged in to, and what is there to be read."""
-    assert [text for text in HARMLESS[name] if objection(name, text) is not None] == []
+    assert [text for text in HARMLESS[name] if find_objection(name, text) is not None] == []
 
 
 @each_row("name", NAMED)
 def test_value_that_reaches_further_has_to_be_named(name: str) -> None:
     """It starts something, changes data, prints what is secret, or takes what it says from elsewhere."""
-    assert [text for text in NAMED[name] if objection(name, text) is None] == []
+    assert [text for text in NAMED[name] if find_objection(name, text) is None] == []
