@@ -72,23 +72,23 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
         NotUnderstood: A command does not parse, or the call exceeds a limit.
     """
     commands = tuple(commands)
-    analyser = _run_analysis(commands, workspace, tables, resolves=True)
-    if (analyser.fed or analyser.listings is not None) and not (
-        _keeps_names(commands, analyser) and (analyser.listings is None or _stays_in_folder(analyser))
+    analyser = _run_analysis(commands, workspace, tables, resolves_names=True)
+    if (analyser.xargs_words or analyser.listings is not None) and not (
+        _keep_file_names(commands, analyser) and (analyser.listings is None or _stays_in_folder(analyser))
     ):
-        analyser = _run_analysis(commands, workspace, tables, resolves=False)
-    if analyser.leaves:
+        analyser = _run_analysis(commands, workspace, tables, resolves_names=False)
+    if analyser.has_unknown_folder:
         analyser = _analyse_with_cd(commands, analyser, workspace, tables) or analyser
     programs = {program_name(command) for command in analyser.commands}
     if analyser.functions and not programs.isdisjoint(analyser.functions):
         analyser.unsupported = analyser.unsupported or "A function runs under the name of a program."
-    if analyser.keeps or len(analyser.commands) > 1 or analyser.reaches:
-        analyser.add_needs(programs)
-    judged = tuple(map(_result_of, analyser.commands, analyser.readings))
+    if analyser.may_store_output or len(analyser.commands) > 1 or analyser.reaches:
+        analyser.add_joint_needs(programs)
+    results = tuple(map(_make_result, analyser.commands, analyser.readings))
     if analyser.started_by:
-        judged = tuple(
-            one._replace(starters=_starters(at, judged, analyser)) if at in analyser.started_by else one
-            for at, one in enumerate(judged)
+        results = tuple(
+            one._replace(starters=_find_starters(at, results, analyser)) if at in analyser.started_by else one
+            for at, one in enumerate(results)
         )
     script = Script(
         tuple(analyser.commands), analyser.unsupported, analyser.unresolved_program, tuple(analyser.functions)
@@ -97,19 +97,19 @@ def analyse(commands: Iterable[object], workspace: str, tables: "Tables | None" 
     readings = analyser.plain_readings if tables is None or tables is CORE_TABLES else ()
     why, seen = check_floor(script, workspace=workspace, readings=readings)
     seen = (*seen, *analyser.written)
-    if seen and judged:
-        judged = (judged[0]._replace(deny_forms=(*judged[0].deny_forms, *seen)), *judged[1:])
-    return Analysis(judged, why, analyser.unresolved_program, analyser.unsupported, tuple(analyser.reaches))
+    if seen and results:
+        results = (results[0]._replace(deny_forms=(*results[0].deny_forms, *seen)), *results[1:])
+    return Analysis(results, why, analyser.unresolved_program, analyser.unsupported, tuple(analyser.reaches))
 
 
 def _run_analysis(
-    commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves: bool, enters: int = 0
+    commands: Iterable[object], workspace: str, tables: "Tables | None", *, resolves_names: bool, enters: int = 0
 ) -> "_Analyser":
-    analyser = _Analyser(workspace, tables, resolves=resolves)
+    analyser = _Analyser(workspace, tables, resolves_names=resolves_names)
     for command in commands:
-        analyser.analyse(_parse(command, workspace, enters=enters, settles=True, lists=resolves))
+        analyser.analyse(_parse(command, workspace, enters=enters, settles=True, lists=resolves_names))
     if analyser.listings:
-        analyser.demand(0, (), analyser.listings)
+        analyser.add_requirements(0, (), analyser.listings)
     return analyser
 
 
@@ -119,15 +119,15 @@ def _analyse_with_cd(
     """Analyse again as if each `cd` succeeds, which the gate checks on disk; None if a command before may change folders."""
     if (
         not any(isinstance(one, str) and ".." in one for one in commands)
-        or analyser.fed
+        or analyser.xargs_words
         or analyser.listings is not None
     ):
         return None
     until = _END_OF_SOURCE
-    entered = _run_analysis(commands, workspace, tables, resolves=False, enters=until)
-    if not _keeps_names(commands, entered):
+    entered = _run_analysis(commands, workspace, tables, resolves_names=False, enters=until)
+    if not _keep_file_names(commands, entered):
         until = 0 if entered.functions or entered.written or len(commands) > 1 else _first_change(entered)
-        entered = _run_analysis(commands, workspace, tables, resolves=False, enters=until) if until else entered
+        entered = _run_analysis(commands, workspace, tables, resolves_names=False, enters=until) if until else entered
     if not until:
         return None
     for at, command in enumerate(entered.commands):
@@ -150,7 +150,7 @@ def _first_change(analyser: "_Analyser") -> int:
     )
 
 
-def _keeps_names(commands: Iterable[object], analyser: "_Analyser") -> bool:
+def _keep_file_names(commands: Iterable[object], analyser: "_Analyser") -> bool:
     """Whether no command changes the files that are to be listed, or prints more than their names."""
     if analyser.functions or any(isinstance(one, str) and "|&" in one for one in commands):
         return False
@@ -158,7 +158,7 @@ def _keeps_names(commands: Iterable[object], analyser: "_Analyser") -> bool:
         need.form
         for command, reading in zip(analyser.commands, analyser.readings, strict=True)
         for need in reading.demand.needs
-        if not xargs_inputs.is_linter_of(command, need.form)
+        if not xargs_inputs.starts_linter(command, need.form)
     )
     return xargs_inputs.RULE_ONLY.issuperset(needs) and xargs_inputs.keep_file_names(analyser.commands)
 
@@ -184,7 +184,7 @@ def _parse(
 class _Analyser:
     """One pass over all commands of a call. Commands that another command starts are appended and analysed in turn."""
 
-    def __init__(self, workspace: str, tables: "Tables | None", *, resolves: bool) -> None:
+    def __init__(self, workspace: str, tables: "Tables | None", *, resolves_names: bool) -> None:
         self.commands: list[Command] = []
         self.readings: list[Reading] = []
         self.plain_readings: list[tuple[Command, Reading]] = []
@@ -195,13 +195,13 @@ class _Analyser:
         self.reaches: list[PathAccess] = []
         self.unsupported: str | None = None
         self.unresolved_program: str | None = None
-        self.fed: dict[int, XargsInput] = {}
+        self.xargs_words: dict[int, XargsInput] = {}
         """By the position of a command that xargs starts: the words that it gets from xargs' input, where they are known."""
         self.listings: tuple[ListedNames, ...] | None = None
         """What the gate has to check of the names that loops run over; None if no loop runs over names on disk."""
-        self.leaves = False
+        self.has_unknown_folder = False
         """Whether a command has requirements and it is not certain in which folder it runs."""
-        self.keeps = False
+        self.may_store_output = False
         """Whether a command may store the output of others beyond the line."""
         self.started_by: dict[int, int] = {}
         """The position of each started command, with the position of the command that starts it."""
@@ -209,7 +209,7 @@ class _Analyser:
         """The position of each command with that of the command whose input it reads: its starter, or the shell of its source."""
         self._asked_for: set[int] = set()
         """The positions of commands whose requirements are already among those of their starter."""
-        self._resolves = resolves
+        self._resolves_names = resolves_names
         self._depths: list[int] = []
         self._workspace = workspace
         self._read = partial(read_command, workspace=workspace, tables=CORE_TABLES if tables is None else tables)
@@ -222,31 +222,31 @@ class _Analyser:
             command, depth = self.commands[done], self._depths[done] + 1
             reading = self._read(command)
             self.plain_readings.append((command, reading))
-            if done in self.fed:
-                reading = self._resolved(done, reading)
+            if done in self.xargs_words:
+                reading = self._resolve_xargs_words(done, reading)
             self.readings.append(reading if done not in self._asked_for else _without_needs(reading))
             if reading.demand.kept:
-                self.keeps = True
+                self.may_store_output = True
             if reading.demand.needs and len(command.folders) != 1:
-                self.leaves = True
+                self.has_unknown_folder = True
             if reading.inner or reading.scripts or reading.runs_input:
                 if depth > MAX_DEPTH:
                     raise NotUnderstood(f"Commands start commands more than {MAX_DEPTH} deep.")
                 self._add_started(done, reading, depth)
             done += 1
 
-    def add_needs(self, programs: Collection[str]) -> None:
+    def add_joint_needs(self, programs: Collection[str]) -> None:
         """Add requirements that follow from several commands together; *programs* are all their names."""
-        if self.keeps:
+        if self.may_store_output:
             for at in range(len(self.readings)):
-                self.demand(at, stored_text.requirements_of(at, self.commands, self.readings))
+                self.add_requirements(at, stored_text.requirements_of(at, self.commands, self.readings))
         if "set" in programs:
             for at in range(len(self.readings)):
-                self.demand(at, stored_text.trace_requirements(at, self.commands))
+                self.add_requirements(at, stored_text.trace_requirements(at, self.commands))
         if self._may_link(programs):
             links = links_of_lines.Links(self.commands, self.readings, self._workspace)
             for at, needs, listings in links.extra_requirements():
-                self.demand(at, needs, listings)
+                self.add_requirements(at, needs, listings)
             if links.are_crossed_by(self.reaches):
                 self.unsupported = self.unsupported or "The shell itself looks behind a link that the line makes."
 
@@ -257,25 +257,25 @@ class _Analyser:
         # A program that is named by a path may be any of them.
         return not _LINKERS.isdisjoint(programs) or "/" in "".join(programs)
 
-    def demand(self, at: int, needs: Iterable[Requirement], listings: Iterable[ListedNames] = ()) -> None:
+    def add_requirements(self, at: int, needs: Iterable[Requirement], listings: Iterable[ListedNames] = ()) -> None:
         """Add to the requirements of the command at position *at*."""
         reading = self.readings[at]
         demand = reading.demand
         needs, listings = (*demand.needs, *needs), (*demand.listings, *listings)
         self.readings[at] = reading._replace(demand=demand._replace(needs=needs, listings=listings))
 
-    def _resolved(self, at: int, reading: Reading) -> Reading:
+    def _resolve_xargs_words(self, at: int, reading: Reading) -> Reading:
         """The reading of a command that xargs starts, with the words that xargs adds to it."""
-        words, listings = self.fed[at]
-        return xargs_inputs.merged(
+        words, listings = self.xargs_words[at]
+        return xargs_inputs.merge_readings(
             reading, [self._read(self.commands[at]._replace(words=one)) for one in words], listings
         )
 
     def _add_started(self, at: int, reading: Reading, depth: int) -> None:
         command = self.commands[at]
         for inner in reading.inner:
-            if self._resolves and program_name(command) == "xargs":
-                self._record_input(at, inner)
+            if self._resolves_names and program_name(command) == "xargs":
+                self._record_xargs_words(at, inner)
             if inner.is_asked_for:
                 self._asked_for.add(len(self.commands))
             if inner.words[:1] and inner.words[0].text == "[[" and self.unresolved_program is None:
@@ -293,10 +293,10 @@ class _Analyser:
             why = f"{program_name(command)!r} runs what it reads, and that cannot be determined."
             self._add_source(command, stdin_text(self.commands, at, self._read_from), depth, why)
 
-    def _record_input(self, at: int, inner: Inner) -> None:
+    def _record_xargs_words(self, at: int, inner: Inner) -> None:
         found = xargs_inputs.xargs_input(self.commands, at, inner)
         if found is not None:
-            self.fed[len(self.commands)] = found
+            self.xargs_words[len(self.commands)] = found
 
     def _add_source(self, starter: Command, source: str | None, depth: int, why_not: str) -> None:
         if source is None:
@@ -349,7 +349,7 @@ def _without_needs(reading: Reading) -> Reading:
     return reading._replace(demand=reading.demand._replace(needs=()), is_transparent=True)
 
 
-def _result_of(command: Command, reading: Reading) -> AnalysedCommand:
+def _make_result(command: Command, reading: Reading) -> AnalysedCommand:
     demand, words = reading.demand, command.words
     text = words[0].text or "" if words else ""
     needs = demand.needs if "/" not in text else (_path_requirement(words[0]), *demand.needs)
@@ -371,17 +371,17 @@ def _result_of(command: Command, reading: Reading) -> AnalysedCommand:
     )
 
 
-def _starters(at: int, judged: Sequence[AnalysedCommand], analyser: _Analyser) -> tuple[Starter, ...]:
+def _find_starters(at: int, results: Sequence[AnalysedCommand], analyser: _Analyser) -> tuple[Starter, ...]:
     """The starters of the command at *at*, nearest first: a rule for one that mentions the programs between covers it, too."""
-    needs = judged[at].needs
+    needs = results[at].needs
     found: list[Starter] = []
     while at in analyser.started_by:
         program = analyser.commands[at].program
         if program is not None:
             needs = (Requirement(program.form, f"{program.form} is the program that is started"), *needs)
         at = analyser.started_by[at]
-        needs = (*judged[at].needs, *needs)
-        found.append(Starter(judged[at].form, _with_counts(needs, analyser.commands[at]), judged[at].bare))
+        needs = (*results[at].needs, *needs)
+        found.append(Starter(results[at].form, _with_counts(needs, analyser.commands[at]), results[at].bare))
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from toolcharter.guards.shell.path_checks import path_violation
 from toolcharter.guards.shell.setters import DECLARING, sets_array
 from toolcharter.guards.shell.variable_values import EACH_ELEMENT, Value, holds_number
 
-_ALL: Final = re.compile(r'"\$\{(!?)([A-Za-z_][A-Za-z0-9_]*)\[@\]\}"')
+_ALL_ELEMENTS: Final = re.compile(r'"\$\{(!?)([A-Za-z_][A-Za-z0-9_]*)\[@\]\}"')
 
 
 def record_arrays(scanner: Scanner, command: Command, names: Sequence[str], *, can_be_read: bool) -> bool:
@@ -138,7 +138,7 @@ def _merge_value(scanner: Scanner, variable: str, word: Word | None, *, adds: bo
 
 def array_loop_value(scanner: Scanner, word: Word) -> Value | None:
     """The value of the variable of a loop over *word*, if the word is all elements or keys of an array; else None."""
-    found = _ALL.fullmatch(word.form)
+    found = _ALL_ELEMENTS.fullmatch(word.form)
     if found is None:
         return None
     name = found[2]

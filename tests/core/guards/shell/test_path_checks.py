@@ -131,5 +131,5 @@ def test_escaped_path_matches_itself_alone() -> None:
     assert path_checks.escape_glob("a*b?[c]\\d") == "a\\*b\\?\\[c]\\\\d"
     assert not path_checks.is_outside("a", WS)
     assert path_checks.is_outside("../a", WS)
-    assert path_checks.is_top("a/..", (".",), WS)
-    assert not path_checks.is_top("a", (".",), WS)
+    assert path_checks.is_workspace_root("a/..", (".",), WS)
+    assert not path_checks.is_workspace_root("a", (".",), WS)

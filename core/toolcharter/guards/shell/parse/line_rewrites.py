@@ -18,39 +18,43 @@ from toolcharter.guards.shell.parse.calls import UncertainError, apply_edits
 from toolcharter.guards.shell.parse.notes import Loop, Notes, Use
 from toolcharter.guards.shell.parse.scanner import Scanner
 
-MAY_FEED: Final = re.compile(r"trap 'rm |<[ \t]*<\(|=\([^)\n]*[*?]|(?:mapfile|readarray)[ \t]")
+MAY_REWRITE: Final = re.compile(r"trap 'rm |<[ \t]*<\(|=\([^)\n]*[*?]|(?:mapfile|readarray)[ \t]")
 """Matches lines in which there may be something to rewrite."""
 # One pipeline, without any character that could end it early.
-_FED: Final = re.compile(r"[ \t]*<[ \t]*<\(([a-z](?:[^;&\n()<>#`|!]|\|(?!\|))*)\)[ \t]*")
-_ENDS: Final = re.compile(r"[ \t]*(?:;(?!;)|\n|\||&&|\)|\}|\Z)")
-_READ: Final = re.compile(r"while[ \t]")
-_OVER: Final = re.compile(r"for[ \t]+([a-z_][a-z0-9_]*)[ \t]+in[ \t]+\"\$\{([a-z_]\w*)\[@\]\}\"[ \t]*(?=[;\n])")
+_INPUT_SUBSTITUTION: Final = re.compile(r"[ \t]*<[ \t]*<\(([a-z](?:[^;&\n()<>#`|!]|\|(?!\|))*)\)[ \t]*")
+_COMMAND_END: Final = re.compile(r"[ \t]*(?:;(?!;)|\n|\||&&|\)|\}|\Z)")
+_WHILE: Final = re.compile(r"while[ \t]")
+_LOOP_OVER_ARRAY: Final = re.compile(
+    r"for[ \t]+([a-z_][a-z0-9_]*)[ \t]+in[ \t]+\"\$\{([a-z_]\w*)\[@\]\}\"[ \t]*(?=[;\n])"
+)
 _ARRAY: Final = re.compile(
     r"([a-z_]\w*)=\(((?:[ \t]*[A-Za-z0-9_*?][A-Za-z0-9_./*?-]*)+)[ \t]*\)(?=[ \t]*(?:;(?!;)|\n|\Z))"
 )
 # Where a variable may be named without a sign in front of it.
-_NAMING: Final = re.compile(
+_BARE_NAME: Final = re.compile(
     r"(?<![\w-])(?:read|mapfile|readarray|unset|export|readonly|declare|typeset|getopts|let|local|eval|wait|for)(?![\w-])"
     r"|(?<!\w)-[vR](?!\w)|\[[^]\n]*\]=|\$\{\w+:(?![-+?=])|\$\{!"
 )
-_NAMING_MORE: Final = re.compile(_NAMING.pattern.replace("|mapfile|readarray", "").replace("|for)", ")"))
-_REMOVED: Final = re.compile(r'rm -r?f "\$(?:([a-z_]\w*)|\{([a-z_]\w*)\})"')
-_MADE: Final = r"NAME=\"?\$\(mktemp\)\"?(?=[ \t]*(?:;(?!;)|\n|\Z))"
-_LASTING: Final = frozenset(
+_BARE_NAME_IN_REST: Final = re.compile(_BARE_NAME.pattern.replace("|mapfile|readarray", "").replace("|for)", ")"))
+_REMOVE_VARIABLE: Final = re.compile(r'rm -r?f "\$(?:([a-z_]\w*)|\{([a-z_]\w*)\})"')
+_MKTEMP_ASSIGNMENT: Final = r"NAME=\"?\$\(mktemp\)\"?(?=[ \t]*(?:;(?!;)|\n|\Z))"
+_STATE_BUILTINS: Final = frozenset(
     """cd pushd popd exec set shopt export readonly umask ulimit trap local declare typeset unset mapfile readarray wait
     getopts eval source . alias unalias let enable builtin command hash coproc shift return""".split()
 )
 """Builtins whose effect on the shell would be lost in a pipe, or is not known."""
-_RUNNING: Final = frozenset({"eval", "source", ".", "alias", "enable", "builtin"})
+_EVAL_BUILTINS: Final = frozenset({"eval", "source", ".", "alias", "enable", "builtin"})
 """Builtins that run text, which may set an array."""
-_MOVING: Final = frozenset({"cd", "pushd", "popd", "set", "eval", "source", ".", "trap", "alias", "builtin", "command"})
+_GLOB_CHANGING_BUILTINS: Final = frozenset(
+    {"cd", "pushd", "popd", "set", "eval", "source", ".", "trap", "alias", "builtin", "command"}
+)
 
 
 class _Array(NamedTuple):
     """An array that is set once, at the top of the line."""
 
     name: str
-    use: tuple[int, int]
+    span: tuple[int, int]
     """The span of the command that sets it."""
     printer: str
     """The command that prints its words line by line; empty for literal words."""
@@ -60,7 +64,7 @@ class _Array(NamedTuple):
 def rewrite_line(scanner: Scanner) -> str | None:
     """Rewrite the line that *scanner* has read with notes; None if it has no such loop or array."""
     notes = scanner.notes
-    if notes is None or any(use.program in _RUNNING for use in notes.uses):
+    if notes is None or any(use.program in _EVAL_BUILTINS for use in notes.uses):
         return None
     if "IFS" in scanner.source.replace("IFS= read", ""):
         return None
@@ -71,10 +75,10 @@ def rewrite_line(scanner: Scanner) -> str | None:
             edits += _array_edits(scanner.source, notes, array)
         edits += _trap_edits(scanner.source, notes)
         for loop in notes.loops:
-            if (fed := _FED.fullmatch(scanner.source, loop.closed, loop.end)) and _READ.match(
+            if (fed := _INPUT_SUBSTITUTION.fullmatch(scanner.source, loop.closed, loop.end)) and _WHILE.match(
                 scanner.source, loop.start
             ):
-                _check(scanner.source, notes, loop)
+                _check_loop(scanner.source, notes, loop)
                 edits += [(loop.start, loop.start, f"{fed[1]} | "), (loop.closed, loop.end, "")]
         return apply_edits(scanner.source, 0, len(scanner.source), edits) if edits else None
     except UncertainError:
@@ -85,12 +89,12 @@ def _trap_edits(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
     """The edits for `trap 'rm -f "$t"' EXIT` in a line with `t=$(mktemp)`: at its end, the shell removes that file."""
     for use in notes.uses:
         texts = [word.text for word in use.words]
-        found = _REMOVED.fullmatch(texts[1] or "") if texts[:1] == ["trap"] and texts[2:] == ["EXIT"] else None
-        if found is None or not _is_top(use) or len(use.spans) < len(texts) or use.end != use.spans[-1][1]:
+        found = _REMOVE_VARIABLE.fullmatch(texts[1] or "") if texts[:1] == ["trap"] and texts[2:] == ["EXIT"] else None
+        if found is None or not _is_top_level(use) or len(use.spans) < len(texts) or use.end != use.spans[-1][1]:
             continue
         made = [
             one
-            for one in re.finditer(_MADE.replace("NAME", found[1] or found[2]), source)
+            for one in re.finditer(_MKTEMP_ASSIGNMENT.replace("NAME", found[1] or found[2]), source)
             if one.start() in notes.statements
         ]
         if len(made) != 1:
@@ -105,13 +109,14 @@ def _trap_edits(source: str, notes: Notes) -> Iterator[tuple[int, int, str]]:
             raise UncertainError
 
 
-def _check(source: str, notes: Notes, loop: Loop) -> None:
+def _check_loop(source: str, notes: Notes, loop: Loop) -> None:
     """Refuse a loop that would do something else as a part of a pipe."""
     inside = [one for one in notes.uses if loop.start <= one.start < loop.closed]
-    if not loop.is_statement or not _ENDS.match(source, loop.end):
+    if not loop.is_statement or not _COMMAND_END.match(source, loop.end):
         raise UncertainError
     if any(
-        one.program is None or one.program in _LASTING or (not one.is_bare and one.program != "read") for one in inside
+        one.program is None or one.program in _STATE_BUILTINS or (not one.is_bare and one.program != "read")
+        for one in inside
     ):
         raise UncertainError
 
@@ -121,9 +126,15 @@ def _mapfile_arrays(source: str, notes: Notes) -> Iterator[_Array]:
     for use in notes.uses:
         if use.program not in {"mapfile", "readarray"}:
             continue
-        fed = _FED.fullmatch(source, use.spans[-1][1], use.end)
+        fed = _INPUT_SUBSTITUTION.fullmatch(source, use.spans[-1][1], use.end)
         texts = [word.text or "" for word in use.words]
-        if fed is not None and texts[1:2] == ["-t"] and not texts[3:] and _is_top(use) and is_line_variable(texts[-1]):
+        if (
+            fed is not None
+            and texts[1:2] == ["-t"]
+            and not texts[3:]
+            and _is_top_level(use)
+            and is_line_variable(texts[-1])
+        ):
             yield _Array(texts[-1], (use.start, use.end), fed[1], "")
 
 
@@ -138,37 +149,37 @@ def _glob_arrays(source: str, notes: Notes) -> Iterator[_Array]:
             and "**" not in found[2]
             and found.start() in notes.statements
         ):
-            if any(map(_may_move, notes.uses)):
+            if any(map(_may_change_globs, notes.uses)):
                 raise UncertainError
             yield _Array(found[1], found.span(), "", " ".join(found[2].split()))
 
 
-def _may_move(use: Use) -> bool:
+def _may_change_globs(use: Use) -> bool:
     """Whether a glob may match other names after *use*; true if that is not known."""
     if use.program == "shopt":
         return not {"-s", "-u", "nullglob", "failglob"}.issuperset(word.text for word in use.words[1:])
-    return use.program is None or use.program in _MOVING
+    return use.program is None or use.program in _GLOB_CHANGING_BUILTINS
 
 
-def _is_top(use: Use) -> bool:
+def _is_top_level(use: Use) -> bool:
     return use.is_first and not use.branches and not use.within and not use.depth
 
 
 def _array_edits(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int, int, str]]:
     """The edits for the uses of *array*."""
     name, printer = array.name, array.printer
-    rest = source[: array.use[0]] + " " * (array.use[1] - array.use[0]) + source[array.use[1] :]
-    if not _NAMING_MORE.search(rest):
+    rest = source[: array.span[0]] + " " * (array.span[1] - array.span[0]) + source[array.span[1] :]
+    if not _BARE_NAME_IN_REST.search(rest):
         rest = mask_prose(rest, name)
     for found in re.finditer(rf"(?<![A-Za-z0-9_]){name}(?![A-Za-z0-9_])", rest):
         at = found.start()
-        if at < array.use[0]:
+        if at < array.span[0]:
             raise UncertainError
         if source.startswith("${#", at - 3) and source.startswith("[@]}", found.end()):
             continue
         start, end = at - 3, found.end() + 5
         if source[start:end] != f'"${{{name}[@]}}"':
-            if (at, found.end()) in notes.named or source[at - 1] in "${!#" or _NAMING.search(source):
+            if (at, found.end()) in notes.named or source[at - 1] in "${!#" or _BARE_NAME.search(source):
                 raise UncertainError
             continue
         if source[start - 1] not in " \t" or source[end : end + 1] not in {" ", "\t", "\n", ";", "|", ")", "&", ""}:
@@ -176,19 +187,19 @@ def _array_edits(source: str, notes: Notes, array: _Array) -> Iterator[tuple[int
         if not printer:
             yield start, end, array.words
             continue
-        yield _listed(source, notes, start, printer)
+        yield _output_array_edit(source, notes, start, printer)
     # This command shows the analyser where names are listed. Of the array itself, only the length may still be used.
-    yield array.use[0], array.use[1], f"{printer or f'echo {array.words}'} >/dev/null; {name}=1"
+    yield array.span[0], array.span[1], f"{printer or f'echo {array.words}'} >/dev/null; {name}=1"
 
 
-def _listed(source: str, notes: Notes, start: int, printer: str) -> tuple[int, int, str]:
+def _output_array_edit(source: str, notes: Notes, start: int, printer: str) -> tuple[int, int, str]:
     """The edit for one use of an array that holds the output of a command: in the head of a loop, or as an argument."""
     for loop in notes.loops:
-        head = _OVER.match(source, loop.start)
+        head = _LOOP_OVER_ARRAY.match(source, loop.start)
         if head is not None and head.start() < start < head.end():
             if source[loop.closed : loop.end].strip() or not is_line_variable(head[1]):
                 raise UncertainError
-            _check(source, notes, loop)
+            _check_loop(source, notes, loop)
             return head.start(), head.end(), f"{printer} | while IFS= read -r {head[1]}"
     use = next(
         (one for one in notes.uses if one.start <= start < one.end and (start in {span[0] for span in one.spans})), None

@@ -51,7 +51,7 @@ def read_line(
     script = read_source(scanner)
     if scanner.functions and scanner.settles:
         scanner, script = _inline_functions(scanner, script) or (scanner, script)
-    if scanner.lists and not scanner.functions and line_rewrites.MAY_FEED.search(scanner.source):
+    if scanner.lists and not scanner.functions and line_rewrites.MAY_REWRITE.search(scanner.source):
         return _rewrite_input_loops(scanner, script) or script
     return script
 

@@ -14,7 +14,7 @@ from toolcharter.guards.shell.parse.word_parts import SET_MARK, Piece, build_wor
 
 MAX_VALUES = 16
 """The most values of one loop that is unrolled."""
-_MOST = MAX_COMMANDS - 10
+_MAX_TOTAL_COMMANDS = MAX_COMMANDS - 10
 """The most commands of a line up to the end of an unrolled loop; ten are left for the rest of the line."""
 # Neither blanks nor globs, tildes or braces: without quotes, bash makes the same word of them.
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
@@ -53,7 +53,7 @@ def unroll_loop(scanner: Scanner, start: int, name: str, values: Sequence[Word],
     body = scanner.commands[start:]
     if not any(_uses_variable(word, name) for command in body for word in (*command.words, *command.inputs)):
         return list(body)
-    if not values or start + len(body) * len(values) > _MOST:
+    if not values or start + len(body) * len(values) > _MAX_TOTAL_COMMANDS:
         leave = partial(_mark_as_set if is_held else _drop_parts, name=name)
         return [command.with_inputs(leave)._replace(words=tuple(map(leave, command.words))) for command in body]
     return [

@@ -285,7 +285,7 @@ class RequirementCollector:
             self.require(word, "is a device")
         elif path_checks.is_protected(path, is_pattern=is_pattern) or any(map(path_checks.is_protected, self.folders)):
             self.require(word, "is protected")
-        elif role.kind == "change" and path_checks.is_top(path, self.folders, self.workspace):
+        elif role.kind == "change" and path_checks.is_workspace_root(path, self.folders, self.workspace):
             self.require(word, "is the workspace itself")
 
     def take_made(self, role: Role, word: Word) -> None:
