@@ -10,7 +10,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from tests.ground import FREE, PYTHON, Project, attacks_on, git
+from tests.attacked_project import FREE_PROFILE, PYTHON_NAME, Project, file_attacks_on, run_git
 
 ACTING = """
 profile: acting
@@ -34,12 +34,12 @@ def test_no_file_tool_changes_what_the_gate_executes_or_believes(
 ) -> None:
     """Writing, editing, deleting, moving away and moving there are denied for each kind of file, and nothing changes."""
     name = profile if profile == "coder" else str(tmp_path / "free.yaml")
-    paths = project.believed()
-    calls = [call for path in paths for call in attacks_on(path)]
+    paths = project.trusted_paths()
+    calls = [call for path in paths for call in file_attacks_on(path)]
     calls += [("move_file", {"path": path, "target": "src/taken"}) for path in ("ops", "packages")]
     before = project.files()
 
-    answers = project.calls(name, *calls, start="packages/app")
+    answers = project.run_calls(name, *calls, start="packages/app")
 
     assert project.files() == before
     assert [(call, *answer) for call, answer in zip(calls, answers, strict=True) if answer[0] == "ok"] == []
@@ -79,10 +79,10 @@ for folder in ("profiles", "packages", "packages/app", ".venv", ".venv/bin", ".t
 def test_no_program_in_a_sandbox_changes_what_the_gate_executes_or_believes(project: Project, tmp_path: Path) -> None:
     """Programs may write the rest of the workspace; those paths they can neither write, replace, move nor create."""
     before = project.files()
-    attack = {"language": "python", "code": SANDBOXED % project.believed()}
+    attack = {"language": "python", "code": SANDBOXED % project.trusted_paths()}
     work = {"language": "python", "code": "open('src/new.py', 'w').write('1')"}
 
-    answers = project.calls(
+    answers = project.run_calls(
         str(tmp_path / "free.yaml"), ("execute_code", attack), ("execute_code", work), start="packages/app"
     )
 
@@ -98,17 +98,17 @@ CHANGES = ("profiles/deploy.yaml", "profiles/new.yaml", "packages/app/profiles/o
 @pytest.mark.needs_program("git")
 def test_git_exchanges_nothing_that_the_gate_believes(project: Project, tmp_path: Path) -> None:
     """A branch that holds another profile or policy is not switched to, however the agent came to it."""
-    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
-    (project.top / ".gitignore").write_text(".venv\n")
-    git(project.top, "init")
-    git(project.top, "add", ".")
-    git(project.top, "commit", "-m", "Begin")
+    (tmp_path / "free.yaml").write_text(FREE_PROFILE.replace("RUNNER", "host"))
+    (project.workspace / ".gitignore").write_text(".venv\n")
+    run_git(project.workspace, "init")
+    run_git(project.workspace, "add", ".")
+    run_git(project.workspace, "commit", "-m", "Begin")
     for number, change in enumerate(CHANGES):
-        git(project.top, "checkout", "-b", f"agent/loose-{number}", "main")
-        (project.top / change).write_text("profile: loose\n")
-        git(project.top, "add", ".")
-        git(project.top, "commit", "-m", f"Change {change}")
-    git(project.top, "checkout", "main")
+        run_git(project.workspace, "checkout", "-b", f"agent/loose-{number}", "main")
+        (project.workspace / change).write_text("profile: loose\n")
+        run_git(project.workspace, "add", ".")
+        run_git(project.workspace, "commit", "-m", f"Change {change}")
+    run_git(project.workspace, "checkout", "main")
     before = project.files()
     switches = [
         ("git", call)
@@ -119,7 +119,7 @@ def test_git_exchanges_nothing_that_the_gate_believes(project: Project, tmp_path
         )
     ]
 
-    answers = project.calls(
+    answers = project.run_calls(
         str(tmp_path / "free.yaml"),
         *switches,
         ("git", {"action": "create_branch", "branch": "mine"}),
@@ -153,12 +153,12 @@ def test_nothing_that_a_tool_wrote_is_imported_by_the_gate(
     project: Project, tmp_path: Path, profile: str, action: str, reason: str
 ) -> None:
     """A script that lies in the workspace has it on `sys.path`; its own imports go on coming from there."""
-    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    (tmp_path / "free.yaml").write_text(FREE_PROFILE.replace("RUNNER", "host"))
     name = str(tmp_path / "free.yaml") if profile == "free" else profile
     mark = tmp_path / "imported"
     code = f"open({str(mark)!r}, 'a').write(__name__ + ' ')\nraise SystemExit\n"
-    (project.top / "helpers.py").write_text("WHO = 'the user'\n")
-    (project.top / "agent.py").write_text(
+    (project.workspace / "helpers.py").write_text("WHO = 'the user'\n")
+    (project.workspace / "agent.py").write_text(
         dedent(f"""
         from pathlib import Path
         from toolcharter import build_tools
@@ -182,8 +182,8 @@ def test_nothing_that_a_tool_wrote_is_imported_by_the_gate(
 
 def test_the_gate_asks_nobody_in_the_workspace_for_what_is_not_installed(project: Project, tmp_path: Path) -> None:
     """A name that only the workspace has is refused to the gate and its libraries, and not to the user's own code."""
-    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
-    (project.top / "agent.py").write_text(
+    (tmp_path / "free.yaml").write_text(FREE_PROFILE.replace("RUNNER", "host"))
+    (project.workspace / "agent.py").write_text(
         dedent(f"""
         from toolcharter import build_tools
         import toolcharter.gate.build.open as gate
@@ -214,7 +214,7 @@ def test_all_that_acts_holds_one_list(project: Project, tmp_path: Path) -> None:
         import gc
         from toolcharter import build_tools
         from toolcharter.gate.runtime import Runtime
-        with build_tools({str(acting)!r}, workspace={str(project.top)!r}, events=[lambda e: None]) as toolbox:
+        with build_tools({str(acting)!r}, workspace={str(project.workspace)!r}, events=[lambda e: None]) as toolbox:
             state = toolbox._state
             runtimes = [one for one in gc.get_objects() if isinstance(one, Runtime)]
             print(len(runtimes) >= len(toolbox) == 7, all(one._state is state for one in runtimes))
@@ -252,8 +252,8 @@ def test_events_are_not_written_over_what_the_gate_believes(project: Project) ->
     """The start is refused, with what to do; the file is as it was."""
     before = project.files()
     files = ("profiles/deploy.yaml", "ops/policy.yaml", "ops/admin.yaml", "packages/app/profiles/x.jsonl")
-    urls = [f"file:{project.top}/{file}" for file in files]
-    call = ("call", "list_files", "--profile", "coder", "--workspace", str(project.top), "--events")
+    urls = [f"file:{project.workspace}/{file}" for file in files]
+    call = ("call", "list_files", "--profile", "coder", "--workspace", str(project.workspace), "--events")
 
     ended = commands(project, *[(*call, url) for url in urls], start="packages/app")
 
@@ -266,13 +266,13 @@ def test_events_are_not_written_over_what_the_gate_believes(project: Project) ->
 
 def test_an_event_file_is_protected(project: Project, tmp_path: Path) -> None:
     """What tells what was done cannot be written by who did it."""
-    (project.top / "run").mkdir()
-    events = f"file:{project.top}/run/events.jsonl"
+    (project.workspace / "run").mkdir()
+    events = f"file:{project.workspace}/run/events.jsonl"
 
-    answers = project.calls(str(tmp_path / "free.yaml"), *attacks_on("run/events.jsonl"), events=(events,))
+    answers = project.run_calls(str(tmp_path / "free.yaml"), *file_attacks_on("run/events.jsonl"), events=(events,))
 
     assert {answer[1] for answer in answers} == {"protected_path"}
-    assert len((project.top / "run/events.jsonl").read_text().splitlines()) >= 10
+    assert len((project.workspace / "run/events.jsonl").read_text().splitlines()) >= 10
 
 
 LINES = (
@@ -307,12 +307,12 @@ allow: ["bash:echo *", "bash:cd *", "bash:cp *", "bash:mv *", "bash:rm *", "bash
 def test_no_line_of_a_shell_names_what_the_gate_believes_to_change_it(project: Project, tmp_path: Path) -> None:
     """On the host nothing contains a program: there the guard of command lines refuses what the words say."""
     (tmp_path / "host.yaml").write_text(HOST_BASH)
-    (project.top / "src/to_profiles").symlink_to("../profiles")
-    (project.top / "src/policy.yaml").write_text("deny: []\n")
+    (project.workspace / "src/to_profiles").symlink_to("../profiles")
+    (project.workspace / "src/policy.yaml").write_text("deny: []\n")
     before = project.files()
     calls = [("bash", {"command": line}) for line in (*LINES, "cp src/main.py src/copy.py")]
 
-    answers = project.calls(str(tmp_path / "host.yaml"), *calls, start="packages/app")
+    answers = project.run_calls(str(tmp_path / "host.yaml"), *calls, start="packages/app")
 
     assert [(line, answer[2]) for line, answer in zip(LINES, answers[:-1], strict=True) if answer[0] == "ok"] == []
     assert answers[-1][:2] == ("ok", None), answers[-1]
@@ -322,14 +322,14 @@ def test_no_line_of_a_shell_names_what_the_gate_believes_to_change_it(project: P
 
 def editable(project: Project, name: str, source: str, *, needs: str = "") -> Path:
     """Have *source*, a folder of the workspace, be the source of an editable install of *name*."""
-    folder = project.top / source
+    folder = project.workspace / source
     folder.mkdir(parents=True, exist_ok=True)
     (project.site / f"{name}.pth").write_text(f"{folder}\n")
     metadata = project.site / f"{name}-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{needs}\n")
     (metadata / "direct_url.json").write_text(
-        json.dumps({"url": f"file://{project.top}", "dir_info": {"editable": True}})
+        json.dumps({"url": f"file://{project.workspace}", "dir_info": {"editable": True}})
     )
     return metadata
 
@@ -337,7 +337,7 @@ def editable(project: Project, name: str, source: str, *, needs: str = "") -> Pa
 def write(project: Project, tmp_path: Path, *paths: str) -> list[str | None]:
     """Why each path may not be written, if anything speaks against it; a search is still made after that."""
     calls = [("write_file", {"path": path, "content": "raise SystemExit(__name__)\n"}) for path in paths]
-    answers = project.calls(str(tmp_path / "free.yaml"), *calls, ("list_files", {"path": "."}))
+    answers = project.run_calls(str(tmp_path / "free.yaml"), *calls, ("list_files", {"path": "."}))
     assert answers[-1][0] == "ok"
     return [answer[1] for answer in answers[:-1]]
 
@@ -353,13 +353,13 @@ def test_the_users_own_project_may_be_written_where_it_is_installed_as_editable(
         ("write_file", {"path": f"{source}/{name}.py", "content": mark})
         for name in ("mine", "selectors", "_winapi", "nt", "org", "h2", "sitecustomize")
     ]
-    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    (tmp_path / "free.yaml").write_text(FREE_PROFILE.replace("RUNNER", "host"))
 
-    answers = project.calls(str(tmp_path / "free.yaml"), *calls, ("grep", {"pattern": "print", "path": "src"}))
+    answers = project.run_calls(str(tmp_path / "free.yaml"), *calls, ("grep", {"pattern": "print", "path": "src"}))
 
     first = "protected_path" if source == "." else None
     assert [answer[1] for answer in answers] == [None, first, *["protected_path"] * 5, None]
-    assert not (project.top / "imported").exists()
+    assert not (project.workspace / "imported").exists()
 
 
 def test_the_source_of_a_plugin_and_of_what_it_needs_is_protected(project: Project, tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_the_source_of_a_plugin_and_of_what_it_needs_is_protected(project: Proje
         source = {"acme": "plugins/acme", "acme_needs": "vendor/needs", "mine": "lib"}[
             metadata.parent.name.partition("-")[0]
         ]
-        metadata.write_text(json.dumps({"url": f"file://{project.top / source}", "dir_info": {"editable": True}}))
+        metadata.write_text(json.dumps({"url": f"file://{project.workspace / source}", "dir_info": {"editable": True}}))
 
     assert write(project, tmp_path, "plugins/acme/acme.py", "vendor/needs/x.py", "lib/mine.py", "plugins/other.py") == [
         "protected_path",
@@ -384,13 +384,13 @@ def test_the_source_of_a_plugin_and_of_what_it_needs_is_protected(project: Proje
 
 def test_what_links_in_site_directories_take_from_the_workspace_is_protected(project: Project, tmp_path: Path) -> None:
     """An installer may link a module there; a tool that writes what the link leads to would write what the gate imports."""
-    source = project.top / "src"
+    source = project.workspace / "src"
     (source / "linked_package").mkdir()
     (source / "linked_package/__init__.py").write_text("")
     (source / "linked_module.py").write_text("")
     for name in ("linked_package", "linked_module.py"):
         (project.site / name).symlink_to(source / name)
-    (project.site / "later.pth").write_text(f"{project.top / 'vendor'}\n")
+    (project.site / "later.pth").write_text(f"{project.workspace / 'vendor'}\n")
 
     written = write(
         project, tmp_path, "src/linked_package/__init__.py", "src/linked_module.py", "vendor/sitecustomize.py"
@@ -403,8 +403,8 @@ def test_a_users_own_project_that_is_linked_is_written(project: Project, tmp_pat
     """`flit install --symlink` of what no plugin needs: its agent may work on it."""
     editable(project, "mine", "lib")
     (project.site / "mine.pth").unlink()
-    (project.top / "lib/mine.py").write_text("")
-    (project.site / "mine.py").symlink_to(project.top / "lib/mine.py")
+    (project.workspace / "lib/mine.py").write_text("")
+    (project.site / "mine.py").symlink_to(project.workspace / "lib/mine.py")
 
     assert write(project, tmp_path, "lib/mine.py") == [None]
 
@@ -412,9 +412,9 @@ def test_a_users_own_project_that_is_linked_is_written(project: Project, tmp_pat
 def test_libraries_and_certificates_that_the_environment_names_are_protected(project: Project, tmp_path: Path) -> None:
     """The gate's process loads them, or believes them."""
     project.variables |= {
-        "LD_LIBRARY_PATH": str(project.top / "lib"),
-        "OPENSSL_CONF": str(project.top / "openssl.cnf"),
-        "SSL_CERT_FILE": str(project.top / "ca.pem"),
+        "LD_LIBRARY_PATH": str(project.workspace / "lib"),
+        "OPENSSL_CONF": str(project.workspace / "openssl.cnf"),
+        "SSL_CERT_FILE": str(project.workspace / "ca.pem"),
     }
 
     assert write(project, tmp_path, "lib/libz.so.1", "openssl.cnf", "ca.pem") == ["protected_path"] * 3
@@ -422,8 +422,8 @@ def test_libraries_and_certificates_that_the_environment_names_are_protected(pro
 
 def test_a_folder_of_sys_path_below_the_workspace_is_protected(project: Project, tmp_path: Path) -> None:
     """Whoever put it there, the gate may import from it."""
-    (project.top / "vendor").mkdir()
-    project.variables["PYTHONPATH"] = str(project.top / "vendor")
+    (project.workspace / "vendor").mkdir()
+    project.variables["PYTHONPATH"] = str(project.workspace / "vendor")
 
     assert write(project, tmp_path, "vendor/new.py", "other.py") == ["protected_path", None]
 
@@ -431,12 +431,12 @@ def test_a_folder_of_sys_path_below_the_workspace_is_protected(project: Project,
 def test_an_environment_behind_a_link_is_protected_by_both_names(tmp_path: Path) -> None:
     """The link and what it leads to: whoever replaces the one need not touch the other."""
     project = Project(tmp_path, inside=True)
-    (project.top / "envs").mkdir()
-    project.environment.rename(project.top / "envs/real")
+    (project.workspace / "envs").mkdir()
+    project.environment.rename(project.workspace / "envs/real")
     project.environment.symlink_to("envs/real")
-    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
+    (tmp_path / "free.yaml").write_text(FREE_PROFILE.replace("RUNNER", "host"))
 
-    answers = project.calls(
+    answers = project.run_calls(
         str(tmp_path / "free.yaml"),
         ("write_file", {"path": ".venv/pyvenv.cfg", "content": "x"}),
         ("write_file", {"path": "envs/real/pyvenv.cfg", "content": "x"}),
@@ -452,12 +452,12 @@ def test_a_workspace_that_is_an_environment_has_its_parts_protected(tmp_path: Pa
     """`python -m venv .` is no reason to protect everything."""
     project = Project(tmp_path, inside=True)
     for part in project.environment.iterdir():
-        part.rename(project.top / part.name)
-    project.python = project.top / "bin/python"
-    (tmp_path / "free.yaml").write_text(FREE.replace("RUNNER", "host"))
-    paths = ["pyvenv.cfg", "bin/new", f"lib/{PYTHON}/site-packages/new.pth", "lib64/x", "src/new.py"]
+        part.rename(project.workspace / part.name)
+    project.python = project.workspace / "bin/python"
+    (tmp_path / "free.yaml").write_text(FREE_PROFILE.replace("RUNNER", "host"))
+    paths = ["pyvenv.cfg", "bin/new", f"lib/{PYTHON_NAME}/site-packages/new.pth", "lib64/x", "src/new.py"]
 
-    answers = project.calls(
+    answers = project.run_calls(
         str(tmp_path / "free.yaml"), *[("write_file", {"path": path, "content": "x"}) for path in paths]
     )
 
@@ -482,11 +482,11 @@ def test_a_workspace_from_which_the_gate_imports_is_refused(project: Project, wh
 def test_the_next_start_imports_nothing_from_the_workspace_with(project: Project, tmp_path: Path, option: str) -> None:
     """What was written beside a script is not imported, nor what lies beside the sources of an editable install."""
     mark = tmp_path / "imported"
-    (project.top / "lib").mkdir()
-    (project.site / "mine.pth").write_text(f"{project.top}/lib\n")
+    (project.workspace / "lib").mkdir()
+    (project.site / "mine.pth").write_text(f"{project.workspace}/lib\n")
     for name in ("selectors", "subprocess", "msvcrt", "_winapi"):
-        (project.top / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write(__name__)\nraise SystemExit\n")
-    (project.top / "agent.py").write_text(
+        (project.workspace / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write(__name__)\nraise SystemExit\n")
+    (project.workspace / "agent.py").write_text(
         dedent("""
         from toolcharter import build_tools
         with build_tools("minimal", workspace=".", events=[lambda event: None]) as toolbox:

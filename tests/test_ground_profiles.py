@@ -11,7 +11,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.ground import ROOT, Project, git
+from tests.attacked_project import ROOT, Project, run_git
 from tests.sandbox import conftest as sandbox
 from tests.sandbox.dockerd import Dockerd
 
@@ -77,7 +77,7 @@ CAPABILITIES = """
 @pytest.fixture(params=["inside", "outside"])
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Project]:
     made = Project(tmp_path, inside=request.param == "inside")
-    notes = made.top / "research"
+    notes = made.workspace / "research"
     (notes / "profiles").mkdir(parents=True)
     (notes / "profiles/own.yaml").write_text("profile: own-notes\ntools: {list_files: {}}\n")
     (notes / "to_profiles").symlink_to("../profiles")
@@ -114,7 +114,7 @@ def test_the_table_names_every_tool_that_can_change_something(project: Project) 
 def attacks(project: Project, tools: set[str]) -> Calls:
     """What each of some tools tries on one thing of each kind."""
     calls: Calls = []
-    for path in (*project.believed(), *NOTES):
+    for path in (*project.trusted_paths(), *NOTES):
         calls += [(tool, args) for tool in sorted(tools & set(FILE_TOOLS)) for args in FILE_TOOLS[tool](path)]
         if "bash" in tools:
             calls += [("bash", {"command": line.format(path)}) for line in LINES]
@@ -146,25 +146,25 @@ def with_repository(project: Project, folder: Path, *, most: int | None = None) 
     Returns:
         The branches' names, without the prefix of managed branches.
     """
-    (project.top / ".gitignore").write_text(".venv\n")
-    git(project.top, "init")
-    git(project.top, "add", ".")
-    git(project.top, "commit", "-m", "Begin")
-    git(folder, "init", "--bare", "origin.git")
-    git(project.top, "remote", "add", "origin", str(folder / "origin.git"))
-    git(folder, "clone", "--branch", "main", str(project.top), "elsewhere")
+    (project.workspace / ".gitignore").write_text(".venv\n")
+    run_git(project.workspace, "init")
+    run_git(project.workspace, "add", ".")
+    run_git(project.workspace, "commit", "-m", "Begin")
+    run_git(folder, "init", "--bare", "origin.git")
+    run_git(project.workspace, "remote", "add", "origin", str(folder / "origin.git"))
+    run_git(folder, "clone", "--branch", "main", str(project.workspace), "elsewhere")
     branches = []
-    changed_paths = [path for path in project.believed() if path != "profiles"]
+    changed_paths = [path for path in project.trusted_paths() if path != "profiles"]
     for number, path in enumerate(changed_paths[:most]):
-        git(folder / "elsewhere", "checkout", "--force", "-b", f"agent/loose-{number}", "origin/main")
+        run_git(folder / "elsewhere", "checkout", "--force", "-b", f"agent/loose-{number}", "origin/main")
         changed = folder / "elsewhere" / path
         changed.parent.mkdir(parents=True, exist_ok=True)
         changed.unlink(missing_ok=True)
         changed.write_text("profile: loose\n")
-        git(folder / "elsewhere", "add", "--force", path)
-        git(folder / "elsewhere", "commit", "-m", f"Change {path}")
+        run_git(folder / "elsewhere", "add", "--force", path)
+        run_git(folder / "elsewhere", "commit", "-m", f"Change {path}")
         branches.append(f"loose-{number}")
-    git(project.top, "fetch", str(folder / "elsewhere"), "refs/heads/agent/*:refs/heads/agent/*")
+    run_git(project.workspace, "fetch", str(folder / "elsewhere"), "refs/heads/agent/*:refs/heads/agent/*")
     return branches
 
 
@@ -194,7 +194,7 @@ def test_no_tool_of_a_shipped_profile_changes_what_the_gate_believes(
     calls = [call for call in attacks(project, TOOLS_THAT_CHANGE[profile]) if f"{other}/" not in str(call)]
     before = project.files()
 
-    answers = project.calls(with_remote(profile, tmp_path), *calls, start=place)
+    answers = project.run_calls(with_remote(profile, tmp_path), *calls, start=place)
 
     assert project.files() == before
     succeeded = [args["action"] for (_, args), answer in zip(calls, answers, strict=True) if answer[0] == "ok"]
@@ -205,7 +205,7 @@ def test_no_tool_of_a_shipped_profile_changes_what_the_gate_believes(
 @pytest.mark.parametrize(("profile", "folder"), [("researcher", "research"), ("assistant", "notes")])
 def test_a_folder_that_may_be_written_may_hold_what_may_not(project: Project, profile: str, folder: str) -> None:
     """These profiles write notes, and no profile or policy that lies among them."""
-    notes = project.top / folder
+    notes = project.workspace / folder
     (notes / "profiles").mkdir(parents=True, exist_ok=True)
     (notes / "profiles/own.yaml").write_text("profile: own-notes\ntools: {list_files: {}}\n")
     (notes / "admin.yaml").write_text("deny: ['bash:dd *']\n")
@@ -213,7 +213,7 @@ def test_a_folder_that_may_be_written_may_hold_what_may_not(project: Project, pr
     names = ("profiles/own.yaml", "profiles/new.yaml", "admin.yaml", "notes.md")
     calls = [("write_file", {"path": f"{folder}/{name}", "content": "x"}) for name in names]
 
-    answers = project.calls(profile, *calls, start=folder)
+    answers = project.run_calls(profile, *calls, start=folder)
 
     assert [answer[:2] for answer in answers] == [("denied", "protected_path")] * 3 + [("ok", None)]
 
@@ -230,7 +230,7 @@ def test_a_fixer_switches_to_no_branch_that_changes_what_the_gate_believes(proje
     ]
     before = project.files()
 
-    answers = project.calls(with_remote("fixer", tmp_path), *switches, *begun, *work, start="packages/app")
+    answers = project.run_calls(with_remote("fixer", tmp_path), *switches, *begun, *work, start="packages/app")
 
     assert {answer[:2] for answer in answers[:-2]} == {("denied", "protected_path")}, answers
     assert [answer[:2] for answer in answers[-2:]] == [("ok", None)] * 2, answers[-2:]
@@ -306,7 +306,7 @@ def test_a_program_in_a_sandbox_does_not_choose_the_interpreter_of_a_supervisor(
     attack = {"language": "python", "code": REPLACE_INTERPRETER % (customize, mark)}
     before = project.files()
 
-    tried, spawned = project.calls(
+    tried, spawned = project.run_calls(
         str(tmp_path / "keeping.yaml"),
         ("execute_code", attack),
         ("background_process", {"action": "spawn", "command": "echo kept > src/kept"}),
@@ -322,9 +322,9 @@ def test_a_program_in_a_sandbox_does_not_choose_the_interpreter_of_a_supervisor(
 
 def with_linked_environment(project: Project, folder: Path, boxed: str) -> Project:
     """A workspace whose `.venv` leads to the environment beside it, by which toolcharter is started."""
-    (project.top / ".venv").symlink_to(project.environment)
+    (project.workspace / ".venv").symlink_to(project.environment)
     (folder / "boxed.yaml").write_text(boxed)
-    project.python = project.top / ".venv/bin/python"
+    project.python = project.workspace / ".venv/bin/python"
     return project
 
 
@@ -336,7 +336,7 @@ def test_a_link_to_the_environment_is_not_replaced(outside: Project, tmp_path: P
     calls += [("write_file", {"path": path, "content": "x"}) for path in (".venv", ".venv/bin/rg", ".venv/new")]
     before = project.files()
 
-    answers = project.calls("coder", *calls)
+    answers = project.run_calls("coder", *calls)
 
     assert {(outcome, reason) for outcome, reason, _ in answers} <= {
         ("denied", "protected_path"),
@@ -351,14 +351,14 @@ def test_a_link_to_the_environment_stops_programs_until_its_real_path_is_used(ou
     project = with_linked_environment(outside, tmp_path, KEEPING)
     work = ("execute_code", {"language": "python", "code": "open('src/new.py', 'w').write('1')"})
 
-    (refused,) = project.calls(str(tmp_path / "boxed.yaml"), work)
+    (refused,) = project.run_calls(str(tmp_path / "boxed.yaml"), work)
     project.python = project.environment / "bin/python"
-    (ran,) = project.calls(str(tmp_path / "boxed.yaml"), work)
+    (ran,) = project.run_calls(str(tmp_path / "boxed.yaml"), work)
 
     assert refused[:2] == ("denied", "protected_path")
     assert f"starting toolcharter from {str(project.environment)!r} is enough." in refused[2]
     assert ran[:2] == ("ok", None), ran
-    assert (project.top / "src/new.py").read_text() == "1"
+    assert (project.workspace / "src/new.py").read_text() == "1"
 
 
 BOXED = """
@@ -396,11 +396,11 @@ def test_no_program_in_a_container_changes_what_the_gate_believes(
 ) -> None:
     """Nor does it see what is hidden; the rest of the workspace it may write."""
     (tmp_path / "boxed.yaml").write_text(BOXED.replace("IMAGE", dockerd.image).replace("HOST", dockerd.host))
-    (project.top / "secrets.txt").write_text("quiet")
-    (project.top / "src/attack.sh").write_text(EVERY_WAY.format(paths=" ".join(project.believed())))
+    (project.workspace / "secrets.txt").write_text("quiet")
+    (project.workspace / "src/attack.sh").write_text(EVERY_WAY.format(paths=" ".join(project.trusted_paths())))
     before = project.files()
 
-    (answer,) = project.calls(str(tmp_path / "boxed.yaml"), ("attack", {}), start="packages/app")
+    (answer,) = project.run_calls(str(tmp_path / "boxed.yaml"), ("attack", {}), start="packages/app")
 
     assert answer[0] == "ok", answer
     words = ("written", "deleted", "moved", "made", "linked", "quiet")

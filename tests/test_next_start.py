@@ -8,7 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from tests.ground import Project, git
+from tests.attacked_project import Project, run_git
 
 AGENT = """
     import json, sys
@@ -91,17 +91,17 @@ class Started:
 
     def __init__(self, folder: Path) -> None:
         self.project = Project(folder, inside=True)
-        self.top, self.imported, self._folder = self.project.top, folder / "imported", folder
+        self.workspace, self.imported, self._folder = self.project.workspace, folder / "imported", folder
         (folder / "free.yaml").write_text(PROFILE)
         self.evil = f"open({str(self.imported)!r}, 'a').write(__name__ + ' ')\n"
         files = {"agent.py": dedent(AGENT), "turtle.py": "MINE = 1\n", "helpers.py": "", "mine/__init__.py": ""}
         for name, text in {**files, "evil/email.py": self.evil, "evil/click/__init__.py": self.evil}.items():
-            (self.top / name).parent.mkdir(exist_ok=True)
-            (self.top / name).write_text(text)
+            (self.workspace / name).parent.mkdir(exist_ok=True)
+            (self.workspace / name).write_text(text)
 
     def start(self, calls: Sequence[Call], *how: str) -> "subprocess.CompletedProcess[str]":
         (self._folder / "calls.json").write_text(json.dumps(calls))
-        given = (str(self._folder / "calls.json"), str(self._folder / "free.yaml"), str(self.top))
+        given = (str(self._folder / "calls.json"), str(self._folder / "free.yaml"), str(self.workspace))
         return self.project.run(*(how or ("agent.py",)), *given)
 
 
@@ -109,12 +109,12 @@ class Started:
 def test_no_tool_writes_what_the_next_start_imports(tmp_path: Path) -> None:
     """By file tools, lines of a shell and git; what shadows nothing, and what was there before, may be written."""
     started = Started(tmp_path)
-    (started.top / ".gitignore").write_text(".venv\n__pycache__\n")
+    (started.workspace / ".gitignore").write_text(".venv\n__pycache__\n")
     for args in (["init"], ["add", "."], ["commit", "-m", "Begin"], ["checkout", "-b", "agent/loose"]):
-        git(started.top, *args)
-    (started.top / "email.py").write_text(started.evil)
+        run_git(started.workspace, *args)
+    (started.workspace / "email.py").write_text(started.evil)
     for args in (["add", "."], ["commit", "-m", "Loosen"], ["checkout", "main"]):
-        git(started.top, *args)
+        run_git(started.workspace, *args)
     before = started.project.files()
 
     first = started.start(REFUSED)
@@ -139,9 +139,9 @@ def test_a_file_of_an_installed_name_is_not_imported_by_the_gate(tmp_path: Path)
     """A program in a sandbox may have written it: from the script's first `import toolcharter` on it is passed over."""
     started = Started(tmp_path)
     for name in ("typing", "warnings", "importlib", "selectors", "yaml", "orjson", "pydantic", "toolcharter_files"):
-        (started.top / f"{name}.py").write_text(started.evil)
-    script = (started.top / "agent.py").read_text()
-    (started.top / "agent.py").write_text(
+        (started.workspace / f"{name}.py").write_text(started.evil)
+    script = (started.workspace / "agent.py").read_text()
+    (started.workspace / "agent.py").write_text(
         f"import toolcharter\n{script.replace('import json, sys', 'import sys, json')}"
     )
 

@@ -12,10 +12,10 @@ from textwrap import dedent
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+PYTHON_NAME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 PURELIB = Path(sysconfig.get_path("purelib"))
 
-DRIVER = """
+CALLING_SCRIPT = """
     import json, os, sys
     from toolcharter import build_tools
     given = json.load(sys.stdin)
@@ -36,7 +36,7 @@ POLICIES = {
     "ops/policy.yaml": "deny: ['bash:rm *']\n",
     "ops/admin.yaml": "deny: ['bash:dd *']\n",
 }
-FREE = """
+FREE_PROFILE = """
 profile: free
 runner: RUNNER
 mode: dangerous
@@ -54,7 +54,7 @@ tools:
 """
 
 
-SPARE: list[Path] = []
+SPARE_ENVIRONMENTS: list[Path] = []
 """Environments that the workspaces of earlier tests have left: to make one takes longer than most tests."""
 
 
@@ -62,28 +62,28 @@ class Project:
     """A workspace with profiles, policies and an environment, and an agent's tools in a process of its own."""
 
     def __init__(self, folder: Path, *, inside: bool) -> None:
-        self.top = folder / "ws"
-        self.top.mkdir()
-        self.environment = (self.top if inside else folder) / ".venv"
+        self.workspace = folder / "ws"
+        self.workspace.mkdir()
+        self.environment = (self.workspace if inside else folder) / ".venv"
         self.python = self.environment / "bin/python"
-        self.site = self.environment / "lib" / PYTHON / "site-packages"
-        if SPARE:
-            SPARE.pop().rename(self.environment)
+        self.site = self.environment / "lib" / PYTHON_NAME / "site-packages"
+        if SPARE_ENVIRONMENTS:
+            SPARE_ENVIRONMENTS.pop().rename(self.environment)
         else:
             venv.create(self.environment, symlinks=True)
             self._install()
         self._made = self._state()
         for name, text in {**PROFILES, **POLICIES}.items():
-            file = self.top / name
+            file = self.workspace / name
             file.parent.mkdir(parents=True, exist_ok=True)
             if text.startswith("../"):
                 file.symlink_to(text)
             else:
                 file.write_text(text)
-        (self.top / "src").mkdir()
-        (self.top / "src/main.py").write_text("print(1)\n")
-        (folder / "free.yaml").write_text(FREE.replace("RUNNER", "bwrap"))
-        self.variables = {"TOOLCHARTER_ADMIN_POLICY": str(self.top / "ops/admin.yaml"), "HOME": str(folder)}
+        (self.workspace / "src").mkdir()
+        (self.workspace / "src/main.py").write_text("print(1)\n")
+        (folder / "free.yaml").write_text(FREE_PROFILE.replace("RUNNER", "bwrap"))
+        self.variables = {"TOOLCHARTER_ADMIN_POLICY": str(self.workspace / "ops/admin.yaml"), "HOME": str(folder)}
 
     def _install(self) -> None:
         """The core and all plugins as wheels bring them; what they depend on is seen where it is installed already."""
@@ -110,7 +110,9 @@ class Project:
         for new in {*self.site.iterdir()} - self._made.keys():
             shutil.rmtree(new) if new.is_dir() and not new.is_symlink() else new.unlink()
         if self._state() == self._made:
-            SPARE.append(self.environment.rename(self.top.parent.parent / f"environment-of-{self.top.parent.name}"))
+            SPARE_ENVIRONMENTS.append(
+                self.environment.rename(self.workspace.parent.parent / f"environment-of-{self.workspace.parent.name}")
+            )
 
     def _state(self) -> dict[Path, tuple[int, int] | None]:
         """What lies in the environment: programs and settings with size and time, packages by name."""
@@ -118,12 +120,12 @@ class Project:
         changing = {one: (one.lstat().st_size, one.lstat().st_mtime_ns) for one in programs}
         return {**dict.fromkeys(self.site.iterdir()), **changing}
 
-    def calls(
+    def run_calls(
         self, profile: str, *calls: tuple[str, Mapping[str, Any]], start: str = ".", events: tuple[str, ...] = ()
     ) -> list[tuple[str, str | None, str]]:
         """Outcome, reason and text of each call, started in a folder of the workspace."""
-        given = {"profile": profile, "workspace": str(self.top), "events": list(events), "calls": calls}
-        ended = self.run("-c", dedent(DRIVER), start=start, stdin=json.dumps(given))
+        given = {"profile": profile, "workspace": str(self.workspace), "events": list(events), "calls": calls}
+        ended = self.run("-c", dedent(CALLING_SCRIPT), start=start, stdin=json.dumps(given))
         assert (ended.returncode, ended.stderr) == (0, ""), ended.stderr
         return [tuple(json.loads(line)) for line in ended.stdout.splitlines()]
 
@@ -131,7 +133,7 @@ class Project:
         """Run the environment's Python."""
         return subprocess.run(
             [self.python, *args],
-            cwd=self.top / start,
+            cwd=self.workspace / start,
             env={"PATH": "/usr/bin:/bin", **self.variables},
             input=stdin,
             capture_output=True,
@@ -142,8 +144,8 @@ class Project:
     def files(self) -> dict[str, object]:
         """All that lies in the workspace: what links say, what files hold."""
         found: dict[str, object] = {}
-        for path in sorted(self.top.rglob("*")):
-            name = str(path.relative_to(self.top))
+        for path in sorted(self.workspace.rglob("*")):
+            name = str(path.relative_to(self.workspace))
             if "__pycache__" in name or name.startswith(".git/"):
                 continue
             if path.is_symlink():
@@ -152,14 +154,20 @@ class Project:
                 found[name] = path.read_bytes() if path.is_file() else None
         return found
 
-    def believed(self) -> list[str]:
+    def trusted_paths(self) -> list[str]:
         """A path of each kind that the gate executes or believes, those that lie in the workspace."""
-        environment = ["bin/python", "bin/rg", "bin/activate", "pyvenv.cfg", "lib/" + PYTHON + "/site-packages/new.pth"]
-        inside = [f".venv/{name}" for name in environment] if self.environment.parent == self.top else []
+        environment = [
+            "bin/python",
+            "bin/rg",
+            "bin/activate",
+            "pyvenv.cfg",
+            "lib/" + PYTHON_NAME + "/site-packages/new.pth",
+        ]
+        inside = [f".venv/{name}" for name in environment] if self.environment.parent == self.workspace else []
         return [*inside, *PROFILES, *POLICIES, "profiles/coder.yaml", "profiles/new.yml", "profiles"]
 
 
-def attacks_on(path: str) -> list[tuple[str, dict[str, Any]]]:
+def file_attacks_on(path: str) -> list[tuple[str, dict[str, Any]]]:
     """Each way in which a file tool may change what lies at *path*, or have it lie elsewhere."""
     return [
         ("write_file", {"path": path, "content": "x"}),
@@ -170,6 +178,6 @@ def attacks_on(path: str) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def git(folder: Path, *args: str) -> None:
+def run_git(folder: Path, *args: str) -> None:
     identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.invalid", "-c", "init.defaultBranch=main")
     subprocess.run(["git", *identity, *args], cwd=folder, check=True, capture_output=True)
