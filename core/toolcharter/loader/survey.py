@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from toolcharter.guards.paths.git_dirs import ways
+from toolcharter.guards.paths.git_dirs import paths_through_links
 from toolcharter.loader.scan import normalise, real_paths
 
 _REQUIREMENT = re.compile(rb"^Requires-Dist:[ \t]*([A-Za-z0-9][A-Za-z0-9._-]*)", re.MULTILINE)
@@ -117,7 +117,7 @@ def names_of(path: str, real: str | None = None) -> tuple[str, ...]:
         return (real,)
     # `abspath` removes `..` from the text, which is wrong behind a link; the walk follows the link.
     written = path if path.startswith("/") else f"{os.getcwd()}/{path}"
-    return tuple(dict.fromkeys(map(str, ways(Path("/"), written))))
+    return tuple(dict.fromkeys(map(str, paths_through_links(Path("/"), written))))
 
 
 def is_within(path: str, folder: str) -> bool:

@@ -18,7 +18,7 @@ from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.events.sinks import SinkLike
 from toolcharter.guards.inventory import Inventory, lies_in, make_inventory
 from toolcharter.guards.paths.git_dirs import git_folder, repository_folders
-from toolcharter.guards.paths.hidden import Inode, names_in, with_more_names
+from toolcharter.guards.paths.hidden import Inode, hard_linked_inodes, paths_of_inodes
 from toolcharter.guards.state_folder import state_path
 from toolcharter.loader.interpreter import GateCode
 from toolcharter.loader.survey import is_within, names_of
@@ -284,6 +284,6 @@ def other_names(workspace: Path, believed: Iterable[Path]) -> Iterator[str]:
     git = workspace / ".git"
     wanted: set[Inode] = set()
     for path in (*believed, *(git / name for name in _GIT_PROGRAM_PARTS)):
-        wanted.update(with_more_names(path))
+        wanted.update(hard_linked_inodes(path))
     if wanted:
-        yield from names_in(workspace, wanted)
+        yield from paths_of_inodes(workspace, wanted)

@@ -19,7 +19,14 @@ from toolcharter.errors import Denied, ToolError
 from toolcharter.gate.call import CallContext
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import WorkspacePaths
-from toolcharter.guards.paths.glob_expand import MAX_NAMES, all_names, expand, lies_where_it_seems, link_at, names_in
+from toolcharter.guards.paths.glob_expand import (
+    MAX_NAMES,
+    expand,
+    find_link,
+    is_harmless_failure,
+    list_names,
+    new_name_budget,
+)
 from toolcharter.guards.process.programs import Programs
 from toolcharter.profile.settings import HiddenGlob
 
@@ -56,7 +63,7 @@ class Confinement:
 
     def find_objection(self, preconditions: DiskPreconditions) -> Denied | None:
         """Return why commands with these *preconditions* must not run; None if they may."""
-        names = all_names()
+        names = new_name_budget()
         try:
             for place in dict.fromkeys(preconditions.places):
                 self._confine(place, names, preconditions.marks)
@@ -101,14 +108,14 @@ class Confinement:
             try:
                 self._paths.open_file(path).__exit__(None, None, None)
             except ToolError as error:
-                if not lies_where_it_seems(error):
+                if not is_harmless_failure(error):
                     raise Denied(
                         Reason.NOT_UNDERSTOOD, f"{error.message} Programs may resolve it differently."
                     ) from error
             if place.copied_into is not None:
                 copies = [basename(path.rstrip("/"))]
                 if place.copies_content and _is_folder(self._paths, path):
-                    copies = [name for name, _ in names_in(self._paths, path, names, is_deep=False)]
+                    copies = [name for name, _ in list_names(self._paths, path, names, is_deep=False)]
                 self._require_copies_unprotected(self._paths_of(place.copied_into, names, marks), copies)
 
     def _require_copies_unprotected(self, folders: Iterator[str], names: Sequence[str]) -> None:
@@ -183,7 +190,7 @@ def _names_objection(
         workspace: Its real path.
         folder: The folder that the names are relative to, relative to the workspace.
         listed: The names.
-        budget: How many names may be read, from `all_names`.
+        budget: How many names may be read, from `new_name_budget`.
 
     Returns:
         A sentence; None if every name arrives unchanged.
@@ -204,7 +211,7 @@ def _names_objection(
         return _index_objection(paths, workspace, folder, listed, budget)
     if listed.kind in {"below", "in"}:
         is_deep = listed.kind == "below"
-        names = names_in(paths, join(folder, listed.path), budget, is_deep=is_deep, pattern=listed.name)
+        names = list_names(paths, join(folder, listed.path), budget, is_deep=is_deep, pattern=listed.name)
         return next(filter(None, (_name_objection(name, listed, is_first=is_first) for name, is_first in names)), None)
     for path in expand(paths, folder, listed.path, budget):
         why = _path_objection(path, listed)
@@ -218,7 +225,7 @@ def _names_objection(
 def _link_objection(paths: WorkspacePaths, folder: str, listed: ListedNames, budget: Iterator[int]) -> str | None:
     """Return why a moved or copied entry may lead elsewhere afterwards: it is, or contains, a link. Else None."""
     for path in expand(paths, folder, listed.path, budget):
-        found = link_at(paths, join(folder, path), budget)
+        found = find_link(paths, join(folder, path), budget)
         if found is not None:
             return f"{found!r} is a link, which the line moves or copies and may then follow; do that in two calls."
     return None
@@ -287,5 +294,5 @@ def _require_inside(paths: WorkspacePaths, path: str) -> None:
     try:
         paths.open_file(path).__exit__(None, None, None)
     except ToolError as error:
-        if not lies_where_it_seems(error):
+        if not is_harmless_failure(error):
             raise

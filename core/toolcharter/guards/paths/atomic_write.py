@@ -22,7 +22,7 @@ class FileChanged(Exception):
     """The file is not the one that the caller inspected, or it has changed since."""
 
 
-def is_same(now: os.stat_result, then: os.stat_result) -> bool:
+def is_unchanged(now: os.stat_result, then: os.stat_result) -> bool:
     """Whether both statuses show the same file with the same content."""
     return _identity(now) == _identity(then)
 
@@ -31,7 +31,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def require_same(folder: int, name: str, then: os.stat_result) -> None:
+def require_unchanged(folder: int, name: str, then: os.stat_result) -> None:
     """Check that *name* is still the same, unchanged file.
 
     Raises:
@@ -41,7 +41,7 @@ def require_same(folder: int, name: str, then: os.stat_result) -> None:
         now = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         raise FileChanged from None
-    if not is_same(now, then):
+    if not is_unchanged(now, then):
         raise FileChanged
 
 
@@ -55,10 +55,10 @@ def read_content(folder: int, name: str, then: os.stat_result, tick: Callable[[]
     try:
         fd = os.open(name, _READ_FLAGS, dir_fd=folder)
     except OSError:
-        require_same(folder, name, then)
+        require_unchanged(folder, name, then)
         raise
     try:
-        if not is_same(os.fstat(fd), then):
+        if not is_unchanged(os.fstat(fd), then):
             raise FileChanged
         while piece := os.read(fd, CHUNK_BYTES):
             tick()
@@ -88,7 +88,7 @@ def replace_content(
     fd = os.open(temporary, _CREATE_FLAGS, 0o666 if then is None else 0o600, dir_fd=folder)
     try:
         try:
-            _fill(fd, pieces, tick)
+            _write_pieces(fd, pieces, tick)
             _keep_permissions(fd, then)
         finally:
             os.close(fd)  # may fail, too: some file systems report a full disk only here
@@ -106,11 +106,11 @@ def _put_in_place(folder: int, temporary: str, name: str, then: os.stat_result |
         except FileExistsError:
             raise FileChanged from None
         return
-    require_same(folder, name, then)
+    require_unchanged(folder, name, then)
     os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _fill(fd: int, pieces: Iterable[bytes], tick: Callable[[], None]) -> None:
+def _write_pieces(fd: int, pieces: Iterable[bytes], tick: Callable[[], None]) -> None:
     for piece in pieces:
         left = memoryview(piece)
         while left:

@@ -36,54 +36,54 @@ _BY_ERRNO_OF_WRITES = {
 }
 
 
-def shown(path: str) -> str:
+def quote_path(path: str) -> str:
     """Quote *path* for a message, with control characters escaped, cut to `SHOWN_CHARS`."""
     return repr(path) if len(path) <= SHOWN_CHARS else f"{path[:SHOWN_CHARS]!r}..."
 
 
 def outside(path: str) -> Denied:
     """The refusal of a path that leaves the workspace."""
-    return Denied(Reason.PATH_OUTSIDE_WORKSPACE, f"{shown(path)} leads out of the workspace.")
+    return Denied(Reason.PATH_OUTSIDE_WORKSPACE, f"{quote_path(path)} leads out of the workspace.")
 
 
 def hidden(path: str) -> Denied:
     """The refusal of a file that the profile hides."""
-    return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is hidden by the profile.")
+    return Denied(Reason.PROTECTED_PATH, f"{quote_path(path)} is hidden by the profile.")
 
 
 def protected(path: str) -> Denied:
     """The refusal of a protected path."""
-    return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is protected.")
+    return Denied(Reason.PROTECTED_PATH, f"{quote_path(path)} is protected.")
 
 
 def invalid(path: str, why: str) -> ToolError:
     """The error for a text that cannot be a path."""
-    return ToolError(f"The path {shown(path)} {why}.", reason="invalid_path")
+    return ToolError(f"The path {quote_path(path)} {why}.", reason="invalid_path")
 
 
 def is_directory(path: str) -> ToolError:
     """The error for a folder where a file was asked for."""
-    return ToolError(f"{shown(path)} is a folder.", reason="is_directory")
+    return ToolError(f"{quote_path(path)} is a folder.", reason="is_directory")
 
 
 def missing(path: str) -> ToolError:
     """The error for a path that does not exist."""
-    return ToolError(f"{shown(path)} does not exist.", reason="path_not_found")
+    return ToolError(f"{quote_path(path)} does not exist.", reason="path_not_found")
 
 
 def not_regular(path: str) -> ToolError:
     """The error for a FIFO, a device or a socket."""
-    return ToolError(f"{shown(path)} is not a regular file.", reason="not_regular")
+    return ToolError(f"{quote_path(path)} is not a regular file.", reason="not_regular")
 
 
 def read_only(path: str) -> Denied:
     """The refusal to change a path that tools may only read."""
-    return Denied(Reason.PROTECTED_PATH, f"{shown(path)} is protected: no tool may change it.")
+    return Denied(Reason.PROTECTED_PATH, f"{quote_path(path)} is protected: no tool may change it.")
 
 
 def shadows(path: str) -> Denied:
     """The refusal of a file that Python would import at its next start instead of an installed module."""
-    what = f"{shown(path)} is protected: at its next start, Python would import it instead of an installed module."
+    what = f"{quote_path(path)} is protected: at its next start, Python would import it instead of an installed module."
     return Denied(
         Reason.PROTECTED_PATH, what, hint="Choose another name, or a folder from which Python does not import."
     )
@@ -91,70 +91,72 @@ def shadows(path: str) -> Denied:
 
 def in_repository(path: str) -> Denied:
     """The refusal to change a file that git would read as part of a repository."""
-    what = f"{shown(path)} lies, or would lie, in a repository's own folder, which no tool may change."
+    what = f"{quote_path(path)} lies, or would lie, in a repository's own folder, which no tool may change."
     return Denied(Reason.PROTECTED_PATH, what)
 
 
 def behind_link(path: str) -> ToolError:
     """The error for a link that is named with a slash at its end, where the call would act on the link itself."""
-    what = f"{shown(path)} ends in a slash, but is a link"
+    what = f"{quote_path(path)} ends in a slash, but is a link"
     hint = "Leave the slash out to act on the link, or name the folder by its own path."
     return ToolError(f"{what}.", reason="not_directory", hint=hint)
 
 
 def hard_link(path: str) -> Denied:
     """The refusal to write a file that has other hard links, which may lie anywhere."""
-    what = f"{shown(path)} has other names (hard links), and writing to one of them changes them all."
+    what = f"{quote_path(path)} has other names (hard links), and writing to one of them changes them all."
     return Denied("hard_link", what, hint="Write a new file, or ask the user to break the link.")
 
 
 def no_folder(path: str) -> ToolError:
     """The error for a file where a folder was asked for."""
-    return ToolError(f"{shown(path)} is not a folder, or something on the way to it is not.", reason="not_directory")
+    return ToolError(
+        f"{quote_path(path)} is not a folder, or something on the way to it is not.", reason="not_directory"
+    )
 
 
 def nowhere(path: str) -> ToolError:
     """The error for a virtual folder, in which no program can be started."""
     return ToolError(
-        f"{shown(path)} is virtual and not on the disk; programs see only the disk.", reason="path_not_found"
+        f"{quote_path(path)} is virtual and not on the disk; programs see only the disk.", reason="path_not_found"
     )
 
 
 def virtual(path: str, why: str) -> ToolError:
     """The error for an operation that a virtual file does not support."""
-    what = f"{shown(path)} is virtual and not on the disk: {why}."
+    what = f"{quote_path(path)} is virtual and not on the disk: {why}."
     return ToolError(what, reason="virtual_path", hint="Read, write, edit or delete it as a file.")
 
 
 def holds_virtual(path: str) -> ToolError:
     """The error for a folder that holds virtual files."""
-    what = f"{shown(path)} contains virtual files, which are not on the disk: it can be neither moved nor deleted."
+    what = f"{quote_path(path)} contains virtual files, which are not on the disk: it can be neither moved nor deleted."
     return ToolError(what, reason="virtual_path", hint="Delete or write its files one by one.")
 
 
 def route_failed(path: str, why: str) -> ToolError:
     """The error for a path about which an extension fails to give information."""
-    return ToolError(f"{shown(path)} cannot be accessed: {why}.", reason="route_failed")
+    return ToolError(f"{quote_path(path)} cannot be accessed: {why}.", reason="route_failed")
 
 
 def exists(path: str) -> ToolError:
     """The error for a path that exists already."""
-    return ToolError(f"{shown(path)} exists already.", reason="path_exists")
+    return ToolError(f"{quote_path(path)} exists already.", reason="path_exists")
 
 
 def not_empty(path: str) -> ToolError:
     """The error for a folder that is not empty."""
-    return ToolError(f"{shown(path)} is a folder that is not empty.", reason="not_empty")
+    return ToolError(f"{quote_path(path)} is a folder that is not empty.", reason="not_empty")
 
 
 def unwritable(path: str, why: str) -> ToolError:
     """The error for a change that the system, or a limit of ours, does not permit."""
-    return ToolError(f"{shown(path)} {why}.", reason="write_failure")
+    return ToolError(f"{quote_path(path)} {why}.", reason="write_failure")
 
 
 def changed(path: str) -> ToolError:
     """The error for a file that was changed after it was inspected and before the write."""
-    message = f"{shown(path)} was changed by another process meanwhile; nothing was written."
+    message = f"{quote_path(path)} was changed by another process meanwhile; nothing was written."
     return ToolError(
         message, reason="changed_meanwhile", hint="Look at it again, then repeat the call.", retryable=True
     )
@@ -164,10 +166,10 @@ def from_write_error(error: OSError, path: str) -> ToolError:
     """Convert an `OSError` from a change of *path*. An unexpected error number gets the reason `write_failure`."""
     other = ("write_failure", f"cannot be changed: {error.strerror}")
     reason, what = _BY_ERRNO_OF_WRITES.get(error.errno or 0, other)
-    return ToolError(f"{shown(path)} {what}.", reason=reason)
+    return ToolError(f"{quote_path(path)} {what}.", reason=reason)
 
 
 def from_os_error(error: OSError, path: str) -> ToolError:
     """Convert an `OSError` from reading *path*. An unexpected error number gets the reason `read_failure`."""
     reason, what = _BY_ERRNO.get(error.errno or 0, ("read_failure", f"cannot be read: {error.strerror}"))
-    return ToolError(f"{shown(path)} {what}.", reason=reason)
+    return ToolError(f"{quote_path(path)} {what}.", reason=reason)

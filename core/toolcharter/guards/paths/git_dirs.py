@@ -18,9 +18,9 @@ from stat import S_ISREG
 from toolcharter.api.paths import read_regular
 from toolcharter.guards.paths.names import fold
 
-SIGNS = frozenset({"HEAD", "commondir", "objects", "refs"})
+REPOSITORY_NAMES = frozenset({"HEAD", "commondir", "objects", "refs"})
 """The names that `is_repository` checks."""
-_FOLDED = frozenset(map(fold, SIGNS))
+_FOLDED = frozenset(map(fold, REPOSITORY_NAMES))
 _MOST_BYTES = 8192
 _MOST_LINKS = 40  # As in the kernel, which fails for a path with more.
 
@@ -31,13 +31,13 @@ def repository_folders(workspace: Path) -> tuple[Path, ...]:
     Args:
         workspace: A real path.
     """
-    return tuple(dict.fromkeys(place for place in _folders(workspace) if workspace in place.parents))
+    return tuple(dict.fromkeys(place for place in _repository_folders(workspace) if workspace in place.parents))
 
 
 def git_folder(workspace: Path) -> str:
     """Return the repository's folder to which the `.git` of the work tree *workspace* leads. It may not exist."""
     git = Path(os.path.realpath(workspace / ".git"))
-    text = "" if git.is_dir() else _start_of(git)
+    text = "" if git.is_dir() else _read_start(git)
     return (
         os.path.realpath(git.parent / text.removeprefix("gitdir:").strip()) if text.startswith("gitdir:") else str(git)
     )
@@ -56,15 +56,15 @@ def lies_in_repository(folder: int, depth: int, new: str) -> bool:
     Raises:
         OSError: The system cannot say whether a file exists.
     """
-    if is_repository(lambda part: part == new or _has(folder, part) or _is_read_as(folder, new, part)):
+    if is_repository(lambda part: part == new or _has_name(folder, part) or _is_read_as(folder, new, part)):
         return True
     for up in range(1, depth + 1):
-        if is_repository(partial(_has, folder, above="../" * up)):
+        if is_repository(partial(_has_name, folder, above="../" * up)):
             return not any(_is_work_tree(folder, "../" * below) for below in range(up))
     return False
 
 
-def is_sign(name: str) -> bool:
+def may_complete_repository(name: str) -> bool:
     """Whether a new file or folder with this *name* could complete a repository, also on a disk that ignores case."""
     return fold(name) in _FOLDED
 
@@ -79,7 +79,7 @@ def is_repository(has: Callable[[str], bool]) -> bool:
     return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
 
 
-def _has(folder: int, name: str, above: str = "") -> bool:
+def _has_name(folder: int, name: str, above: str = "") -> bool:
     try:
         os.stat(above + name, dir_fd=folder, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -89,7 +89,9 @@ def _has(folder: int, name: str, above: str = "") -> bool:
 
 def _is_read_as(folder: int, new: str, part: str) -> bool:
     # If this decides, the folder has other signs. If they are also found in the wrong case, the disk ignores case.
-    return fold(new) == fold(part) and any(_has(folder, sign) and _has(folder, sign.swapcase()) for sign in SIGNS)
+    return fold(new) == fold(part) and any(
+        _has_name(folder, sign) and _has_name(folder, sign.swapcase()) for sign in REPOSITORY_NAMES
+    )
 
 
 def _is_work_tree(folder: int, above: str) -> bool:
@@ -100,7 +102,7 @@ def _is_work_tree(folder: int, above: str) -> bool:
         return False
 
 
-def ways(folder: Path, target: str) -> Iterator[Path]:
+def paths_through_links(folder: Path, target: str) -> Iterator[Path]:
     """Yield each name of *target*, seen from the real *folder*: one for each link on the way, then the real path.
 
     A link can be replaced without touching its target. Each name is the path of a link, followed by the rest of the
@@ -128,19 +130,19 @@ def _links(place: Path, rest: deque[str]) -> Iterator[Path]:
             yield Path(at)
 
 
-def _folders(workspace: Path) -> Iterator[Path]:
+def _repository_folders(workspace: Path) -> Iterator[Path]:
     own = workspace / ".git"
     pointer = Path(os.path.realpath(own))
-    yield from (way for way in ways(workspace, ".git") if way != own)
-    text = _start_of(pointer)
+    yield from (way for way in paths_through_links(workspace, ".git") if way != own)
+    text = _read_start(pointer)
     if text.startswith("gitdir:"):
         target = text.removeprefix("gitdir:").strip()
         folder = Path(os.path.realpath(pointer.parent / target))
-        yield from ways(pointer.parent, target)
-        yield from ways(folder, _start_of(folder / "commondir").strip() or ".")
+        yield from paths_through_links(pointer.parent, target)
+        yield from paths_through_links(folder, _read_start(folder / "commondir").strip() or ".")
 
 
-def _start_of(path: Path) -> str:
+def _read_start(path: Path) -> str:
     try:
         return os.fsdecode(read_regular(path, _MOST_BYTES, follow=True)).replace("\0", "")
     except OSError:

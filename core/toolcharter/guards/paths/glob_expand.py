@@ -41,12 +41,12 @@ class _Name(NamedTuple):
     is_folder: bool
 
 
-def all_names() -> Iterator[int]:
+def new_name_budget() -> Iterator[int]:
     """Return a new budget of names for the globs of one call."""
     return iter(range(MAX_NAMES))
 
 
-def lies_where_it_seems(error: ToolError) -> bool:
+def is_harmless_failure(error: ToolError) -> bool:
     """Whether a path that failed to open with *error* lies in the workspace or nowhere for every other program, too."""
     cause = error.__cause__
     return error.reason in _HARMLESS or (isinstance(cause, OSError) and cause.errno in _FORBIDDEN)
@@ -65,7 +65,7 @@ def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | No
         paths: Opens folders, and refuses those that lie elsewhere.
         folder: Relative to the workspace.
         pattern: A glob over paths in which a backslash makes the next character literal.
-        budget: A budget from `all_names` that several globs share; by default a new one.
+        budget: A budget from `new_name_budget` that several globs share; by default a new one.
 
     Raises:
         Denied: `path_outside_workspace` or `protected_path`, for a folder on the way; `not_understood`, if there are
@@ -73,7 +73,7 @@ def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | No
         ToolError: A folder cannot be listed here, although a program might be able to.
     """
     absolute = pattern.startswith("/")
-    top, found, names = "/" if absolute else folder, [""], all_names() if budget is None else budget
+    top, found, names = "/" if absolute else folder, [""], new_name_budget() if budget is None else budget
     written = [component for component in pattern.split("/") if component]
     components = iter(written)
     for component in components:
@@ -81,12 +81,12 @@ def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | No
             matches = _matcher(next(components, "*"))
             found = [path for base in found for path in _links(paths, top, base, names) if matches(_name(path))]
         else:
-            found = [path for base in found for path in _step(paths, top, base, component, names)]
+            found = [path for base in found for path in _expand_component(paths, top, base, component, names)]
     itself = [] if "**" in written else ["/".join(map(_literal, written))]
     return [("/" if absolute else "") + path for path in dict.fromkeys((*found, *itself))]
 
 
-def names_in(
+def list_names(
     paths: Folders, folder: str, budget: Iterator[int], *, is_deep: bool, pattern: str = ""
 ) -> Iterator[tuple[str, bool]]:
     """Yield every name in *folder*, and at any depth if *is_deep*, with whether it lies directly in *folder*.
@@ -104,10 +104,10 @@ def names_in(
             if name.is_folder or matches(name.text):
                 yield name.text, place == folder
             if is_deep and name.is_folder:
-                waiting.append(_joined(place, name.text))
+                waiting.append(_join(place, name.text))
 
 
-def link_at(paths: Folders, path: str, budget: Iterator[int]) -> str | None:
+def find_link(paths: Folders, path: str, budget: Iterator[int]) -> str | None:
     """Return *path* if it is a link, or else a link below it; None if there is no link.
 
     Raises:
@@ -120,14 +120,14 @@ def link_at(paths: Folders, path: str, budget: Iterator[int]) -> str | None:
     return next(_links(paths, ".", path, budget), None)
 
 
-def _step(paths: Folders, folder: str, base: str, component: str, budget: Iterator[int]) -> Iterator[str]:
+def _expand_component(paths: Folders, folder: str, base: str, component: str, budget: Iterator[int]) -> Iterator[str]:
     if not has_glob(component):
-        yield _joined(base, _literal(component))
+        yield _join(base, _literal(component))
         return
     matches = _matcher(component)
     for name in _names(paths, os.path.join(folder, base), budget):
         if name.text.startswith(".") <= component.startswith((".", "\\.")) and matches(name.text):
-            yield _joined(base, name.text)
+            yield _join(base, name.text)
 
 
 def _matcher(component: str) -> Callable[[str], bool]:
@@ -144,16 +144,16 @@ def _links(paths: Folders, folder: str, base: str, budget: Iterator[int]) -> Ite
         place = waiting.pop()
         for name in _names(paths, os.path.join(folder, place), budget):
             if name.is_link:
-                yield _joined(place, name.text)
+                yield _join(place, name.text)
             elif name.is_folder:
-                waiting.append(_joined(place, name.text))
+                waiting.append(_join(place, name.text))
 
 
 def _names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
     try:
         held = paths.open_folder(folder)
     except ToolError as error:
-        if lies_where_it_seems(error):  # no folder is there, so nothing matches
+        if is_harmless_failure(error):  # no folder is there, so nothing matches
             return []
         raise
     with held, os.scandir(held.fileno()) as entries:
@@ -222,5 +222,5 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _joined(base: str, name: str) -> str:
+def _join(base: str, name: str) -> str:
     return f"{base}/{name}" if base else name

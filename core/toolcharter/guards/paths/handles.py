@@ -21,7 +21,7 @@ Patterns = Callable[[], tuple[str, ...]]
 Tick = Callable[[], None]
 
 
-class Held:
+class OpenRoot:
     """An open root folder. Closed when the last reference to it is gone.
 
     It is never closed explicitly: a call that is still running in an abandoned thread could then
@@ -46,42 +46,42 @@ class Root:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.given: Parts = absolute_parts(os.path.abspath(path))
-        self._held: Held | None = None
+        self.given_parts: Parts = absolute_parts(os.path.abspath(path))
+        self._handle: OpenRoot | None = None
         self._closed = False
         self._lock = Lock()
 
-    def held(self) -> Held:
+    def ensure_open(self) -> OpenRoot:
         """The open folder.
 
         Raises:
             ToolboxClosed: After `close`.
             ToolError: It cannot be opened, for example because it is missing or not a folder.
         """
-        return self._held or self._open()
+        return self._handle or self._open()
 
-    def _open(self) -> Held:
+    def _open(self) -> OpenRoot:
         with self._lock:
             if self._closed:
                 raise ToolboxClosed("The toolbox was closed; its workspace is no longer open.")
             try:
-                self._held = self._held or Held(self.path)
+                self._handle = self._handle or OpenRoot(self.path)
             except OSError as error:
                 raise from_os_error(error, self.path) from error
-            return self._held
+            return self._handle
 
-    def canonical(self) -> Parts:
+    def canonical_parts(self) -> Parts:
         """The real path of the folder; the given path if it cannot be opened."""
         try:
-            return self.held().parts
+            return self.ensure_open().parts
         except ToolError:
-            return self.given
+            return self.given_parts
 
     def close(self) -> None:
         """Close the descriptor of the folder; later use fails."""
         with self._lock:
             self._closed = True
-            self._held = None
+            self._handle = None
 
 
 class Handle:

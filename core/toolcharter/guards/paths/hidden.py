@@ -1,8 +1,8 @@
 """Hidden files: the names that a profile hides, and the files in a workspace that currently have such names.
 
 `HiddenNames` checks a path as text. `HiddenFiles` searches the disk, for runners that have to cover these files.
-`Twins` recognises other names of hidden files: hard links, which tools do not make, but installers and users may have
-made before a toolbox is opened.
+`HardLinkDetector` recognises other names of hidden files: hard links, which tools do not make, but installers and users
+may have made before a toolbox is opened.
 """
 
 import os
@@ -54,7 +54,7 @@ class HiddenNames:
         excepted = [one.glob[1:] for one in globs if one.glob.startswith("!")]
         self._always, self._excepted = always, excepted
         # For most paths, one match of the whole path shows that none of its prefixes is hidden.
-        self._may_hide = re.compile(f"(?:{_either(always)})(?:/.*)?", re.DOTALL).fullmatch
+        self._may_hide = re.compile(f"(?:{_any_pattern(always)})(?:/.*)?", re.DOTALL).fullmatch
 
     @cached_property
     def _hides(self) -> Callable[[str], object]:
@@ -133,19 +133,19 @@ class HiddenFiles:
         Raises:
             Denied: `sandbox_unavailable`, if the workspace has too many folders.
         """
-        named = self._named()
-        wanted = {inode for place in named for inode in with_more_names(f"{self._workspace}/{place.path}")}
+        named = self._hidden_by_name()
+        wanted = {inode for place in named for inode in hard_linked_inodes(f"{self._workspace}/{place.path}")}
         if not wanted:
             return named
         top = len(self._workspace) + 1
-        others = (HiddenPath(path[top:], is_folder=False) for path in names_in(self._workspace, wanted))
+        others = (HiddenPath(path[top:], is_folder=False) for path in paths_of_inodes(self._workspace, wanted))
         return tuple(dict.fromkeys((*named, *(place for place in others if not _lies_in(place.path, named)))))
 
     def paths(self) -> list[str]:
         """The absolute paths of files and folders that their own name, or the name of a link to them, hides."""
-        return [f"{self._workspace}/{place.path}" for place in self._named()]
+        return [f"{self._workspace}/{place.path}" for place in self._hidden_by_name()]
 
-    def _named(self) -> tuple[HiddenPath, ...]:
+    def _hidden_by_name(self) -> tuple[HiddenPath, ...]:
         if not self._names.globs:
             return ()
         with self._lock:
@@ -172,9 +172,11 @@ class HiddenFiles:
                 raise Denied(Reason.SANDBOX_UNAVAILABLE, message, hint="Choose a smaller workspace, or `hidden: []`.")
             yield from folder.hidden
             yield from (
-                HiddenPath(path, is_folder=False) for path, texts in folder.conditional if self._holds(path, texts)
+                HiddenPath(path, is_folder=False)
+                for path, texts in folder.conditional
+                if self._contains_text(path, texts)
             )
-            yield from (place for link in folder.links for place in self._behind(link))
+            yield from (place for link in folder.links for place in self._target_of_link(link))
             left += folder.folders
 
     def _folder(self, name: str, known: _Folder | None) -> _Folder:
@@ -182,12 +184,12 @@ class HiddenFiles:
         status = os.stat(path, follow_symlinks=False)
         stamp = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
         if known is None or known.stamp != stamp:
-            known = self._listed(path, name, stamp)
+            known = self._list_folder(path, name, stamp)
         is_settled = abs(time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)) > _SETTLED_NS
         self._known[name] = known if is_settled else known._replace(stamp=(0, 0, 0))
         return known
 
-    def _listed(self, path: str, name: str, stamp: tuple[int, int, int]) -> _Folder:
+    def _list_folder(self, path: str, name: str, stamp: tuple[int, int, int]) -> _Folder:
         base: Parts = tuple(name.split("/")) if name else ()
         folders, links = list[str](), list[str]()
         hidden, conditional = list[HiddenPath](), list[tuple[str, tuple[bytes, ...]]]()
@@ -207,7 +209,7 @@ class HiddenFiles:
                     conditional.append((below, texts))
         return _Folder(stamp, tuple(folders), tuple(hidden), tuple(links), tuple(conditional))
 
-    def _holds(self, name: str, texts: tuple[bytes, ...]) -> bool:
+    def _contains_text(self, name: str, texts: tuple[bytes, ...]) -> bool:
         try:
             fd = os.open(f"{self._workspace}/{name}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError as error:
@@ -219,14 +221,14 @@ class HiddenFiles:
         finally:
             os.close(fd)
 
-    def _behind(self, link: str) -> Iterator[HiddenPath]:
+    def _target_of_link(self, link: str) -> Iterator[HiddenPath]:
         """The target of a hidden link, if it lies in the workspace."""
         target = Path(os.path.realpath(f"{self._workspace}/{link}"))
         if target.is_relative_to(self._workspace) and str(target) != self._workspace and target.exists():
             yield HiddenPath(str(target.relative_to(self._workspace)), is_folder=target.is_dir())
 
 
-def with_more_names(path: str | Path) -> Iterator[Inode]:
+def hard_linked_inodes(path: str | Path) -> Iterator[Inode]:
     """Yield each regular file with several hard links that is *path* or lies below it, up to `MOST_FILES`."""
     try:
         found = os.stat(path)
@@ -239,11 +241,11 @@ def with_more_names(path: str | Path) -> Iterator[Inode]:
     left = MOST_FILES
     for folder, _, files in os.walk(path):
         for name in files[: max(0, left)]:
-            yield from _if_named_twice(f"{folder}/{name}")
+            yield from _hard_linked_inode(f"{folder}/{name}")
         left -= len(files)
 
 
-def names_in(workspace: str | Path, wanted: set[Inode]) -> Iterator[str]:
+def paths_of_inodes(workspace: str | Path, wanted: set[Inode]) -> Iterator[str]:
     """Yield every name that a *wanted* file has in *workspace*, as an absolute path.
 
     A folder's listing contains the inode numbers, so only files with a wanted number need a `stat`.
@@ -265,7 +267,7 @@ def names_in(workspace: str | Path, wanted: set[Inode]) -> Iterator[str]:
                     yield entry.path
 
 
-def _if_named_twice(path: str) -> Iterator[Inode]:
+def _hard_linked_inode(path: str) -> Iterator[Inode]:
     try:
         found = os.lstat(path)
     except OSError:
@@ -274,7 +276,7 @@ def _if_named_twice(path: str) -> Iterator[Inode]:
         yield found.st_dev, found.st_ino
 
 
-class _Search(NamedTuple):
+class _SearchResult(NamedTuple):
     inodes: frozenset[Inode]
     at_s: float
     """On the monotonic clock."""
@@ -282,7 +284,7 @@ class _Search(NamedTuple):
     """On the file system's clock."""
 
 
-class Twins:
+class HardLinkDetector:
     """Recognises files that are hard links to one of a set of files.
 
     A new hard link changes a file's `ctime`, so the result of one search is valid for all files with an older `ctime`.
@@ -293,7 +295,7 @@ class Twins:
 
     def __init__(self, search: Callable[[], Iterable[str]]) -> None:
         self._search = search
-        self._last: _Search | None = None
+        self._last: _SearchResult | None = None
 
     def has(self, status: os.stat_result) -> bool:
         """Whether the file with *status* is one of the set.
@@ -316,12 +318,12 @@ class Twins:
         last = self._last
         if last is None or time.monotonic() - last.at_s > _FRESH_S or changed_ns > last.at_ns - _SETTLED_NS:
             at_s, at_ns = time.monotonic(), time.time_ns()
-            found = frozenset(inode for path in self._search() for inode in with_more_names(path))
-            self._last = last = _Search(found, at_s, at_ns)
+            found = frozenset(inode for path in self._search() for inode in hard_linked_inodes(path))
+            self._last = last = _SearchResult(found, at_s, at_ns)
         return last.inodes
 
 
-def twins_of(workspace: Callable[[], str], names: HiddenNames) -> Twins:
+def hidden_link_detector(workspace: Callable[[], str], names: HiddenNames) -> HardLinkDetector:
     """Recognise hard links to the files that *names* currently hide.
 
     Args:
@@ -329,7 +331,7 @@ def twins_of(workspace: Callable[[], str], names: HiddenNames) -> Twins:
         names: The hidden names from the profile.
     """
     files = cache(lambda: HiddenFiles(Path(workspace()), names.globs))
-    return Twins(lambda: files().paths())
+    return HardLinkDetector(lambda: files().paths())
 
 
 def _lies_in(path: str, places: Sequence[HiddenPath]) -> bool:
@@ -337,10 +339,10 @@ def _lies_in(path: str, places: Sequence[HiddenPath]) -> bool:
 
 
 def _any_of(globs: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(_either(globs), re.DOTALL)
+    return re.compile(_any_pattern(globs), re.DOTALL)
 
 
-def _either(globs: Sequence[str]) -> str:
+def _any_pattern(globs: Sequence[str]) -> str:
     return "|".join(f"(?:{_expression(glob)})" for glob in globs) or r"(?!)"
 
 

@@ -28,7 +28,7 @@ from toolcharter.api.call import Caller
 from toolcharter.api.leases import Claim, Lease
 from toolcharter.api.reasons import GuardReason, Reason
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.paths.faults import shown
+from toolcharter.guards.paths.faults import quote_path
 from toolcharter.guards.paths.handles import FOLDER_FLAGS
 from toolcharter.guards.state_folder import state_path
 
@@ -51,7 +51,7 @@ _SELECT_OTHERS = """SELECT name, holder, expires, paths, folders FROM leases
     WHERE owner <> ? AND expires > ? ORDER BY rowid"""
 
 
-class Touched(NamedTuple):
+class TouchedPath(NamedTuple):
     """A path that a change touches, alone or with everything below it."""
 
     path: str
@@ -71,11 +71,11 @@ def owner_of(caller: Caller) -> Owner:
         tenant = [caller.tenant] if caller.tenant else []
         key = orjson.dumps([caller.user, caller.project, caller.agent, caller.session, *tenant]).decode()
         return Owner(key, f"agent {caller.agent!r}" if caller.agent else "another session")
-    return Owner(_process(os.getpid()), "another process")
+    return Owner(_process_key(os.getpid()), "another process")
 
 
 @cache
-def _process(number: int) -> str:
+def _process_key(number: int) -> str:
     return f"process {number} {secrets.token_hex(8)}"  # another process may get the number later
 
 
@@ -86,7 +86,7 @@ class _StoredLease(NamedTuple):
     paths: str
     folders: str
 
-    def conflicts_with(self, touched: Touched) -> bool:
+    def conflicts_with(self, touched: TouchedPath) -> bool:
         # Bytes that are not Unicode cannot be part of an expression, but `*` has to match them.
         path = touched.path.encode(errors="surrogateescape").decode(errors="replace")
         return _matches(self.paths, path) or (touched.below and _matches(self.folders, path))
@@ -122,7 +122,7 @@ class WorkspaceLeases:
         with self._flock(fcntl.LOCK_SH):
             return [held.lease for held in self._leases_of_others()]
 
-    def check(self, touched: Sequence[Touched]) -> None:
+    def check(self, touched: Sequence[TouchedPath]) -> None:
         """Refuse a change if it touches a path that another owner holds.
 
         Raises:
@@ -133,19 +133,19 @@ class WorkspaceLeases:
                 self._require_free(touched)
 
     @contextmanager
-    def lock_for_write(self, touched: Sequence[Touched], *, alone: bool = False) -> Generator[None]:
+    def lock_for_write(self, touched: Sequence[TouchedPath], *, exclusive: bool = False) -> Generator[None]:
         """Like `check`, but no lease is granted until the context ends, so the check stays valid during the write.
 
-        If *alone*, no other caller writes in the meantime, either.
+        If *exclusive*, no other caller writes in the meantime, either.
         """
-        with self._flock(fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
+        with self._flock(fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH):
             if self._exists():
                 self._require_free(touched)
             yield
 
     def require_free(self, path: str, *, below: bool = False) -> None:
         """Refuse *path*, with everything *below* it, if another owner holds a part of it."""
-        self.check((Touched(path, below),))
+        self.check((TouchedPath(path, below),))
 
     def acquire(
         self, claims: Sequence[Claim], ttl_s: float, in_the_way: Callable[[list[Lease]], list[Lease]]
@@ -154,7 +154,7 @@ class WorkspaceLeases:
         for claim in claims:
             _require_readable(claim)
         owner, token = owner_of(self._caller()), f"lock-{secrets.token_hex(4)}"
-        with self._flock(fcntl.LOCK_EX), self._opened(create=True) as file:
+        with self._flock(fcntl.LOCK_EX), self._open_database(create=True) as file:
             now = time()
             file.execute("BEGIN IMMEDIATE")
             file.execute("DELETE FROM leases WHERE expires <= ?", (now,))
@@ -170,7 +170,7 @@ class WorkspaceLeases:
         """Release the caller's leases that *tokens* identify, or all of them, and return their names."""
         if not self._exists():
             return []
-        with self._opened() as file:
+        with self._open_database() as file:
             file.execute("BEGIN IMMEDIATE")
             own = (owner_of(self._caller()).key,)
             rows = file.execute("SELECT rowid, token, name FROM leases WHERE owner = ?", own).fetchall()
@@ -188,7 +188,7 @@ class WorkspaceLeases:
         except OSError as error:
             _refuse_unusable(error)
 
-    def _require_free(self, touched: Iterable[Touched]) -> None:
+    def _require_free(self, touched: Iterable[TouchedPath]) -> None:
         held = self._leases_of_others()
         for each in touched:
             for one in held:
@@ -197,7 +197,7 @@ class WorkspaceLeases:
                     raise _path_locked(each.path, one.lease)
 
     def _leases_of_others(self) -> list[_StoredLease]:
-        with self._opened() as file:
+        with self._open_database() as file:
             return list(_read_leases_of_others(file, owner_of(self._caller()), time()))
 
     def _require_time(self) -> None:
@@ -223,11 +223,11 @@ class WorkspaceLeases:
         ends = min(self._deadline(), monotonic() + WAIT_S)
         while not _try_flock(fd, kind):
             if monotonic() >= ends:
-                raise _busy(kind)
+                raise _lock_timeout(kind)
             sleep(_PAUSE_S)
 
     @contextmanager
-    def _opened(self, *, create: bool = False) -> Generator["Connection"]:
+    def _open_database(self, *, create: bool = False) -> Generator["Connection"]:
 
         try:
             path = self._safe_path(create=create)
@@ -293,7 +293,7 @@ def _require_readable(claim: Claim) -> None:
         for expression in (claim.paths, claim.folders):
             _compiled(expression)
     except Denied as error:
-        message = f"The claim {shown(claim.name)} is malformed or too large."
+        message = f"The claim {quote_path(claim.name)} is malformed or too large."
         raise ToolError(message, reason=Reason.INVALID_ARGUMENTS) from error
 
 
@@ -315,11 +315,11 @@ def _compiled(expression: str) -> Any:
 
 def _path_locked(path: str, lease: Lease) -> Denied:
     left = max(1, round(lease.expires - time()))
-    message = f"{shown(path)} is locked by {lease.holder} (as {lease.name!r}, for another {left} s)."
+    message = f"{quote_path(path)} is locked by {lease.holder} (as {lease.name!r}, for another {left} s)."
     return Denied(GuardReason.PATH_LOCKED, message, hint="Work on something else, and try again later.")
 
 
-def _busy(kind: int) -> Denied:
+def _lock_timeout(kind: int) -> Denied:
     who = (
         "other calls are writing in it" if kind == fcntl.LOCK_EX else "another process keeps its folder locked (flock)"
     )

@@ -35,7 +35,7 @@ def absolute_parts(path: str) -> Parts:
     return tuple(part for part in path.split("/") if part)
 
 
-def collapsed(parts: Parts) -> Parts:
+def collapse(parts: Parts) -> Parts:
     """Resolve `.` and `..` in *parts* as text. The result is right only if no link lies on the way."""
     names: list[str] = []
     for part in parts:
@@ -46,7 +46,7 @@ def collapsed(parts: Parts) -> Parts:
     return tuple(names)
 
 
-def climbs(parts: Parts) -> bool:
+def leads_above_start(parts: Parts) -> bool:
     """Whether *parts* lead above their start at any point, even if they come back."""
     depth = 0
     for part in parts:
@@ -111,19 +111,19 @@ class Protection:
             if not entry.strip("/") or ".." in entry.split("/"):
                 raise ValueError(f"{entry!r} protects nothing: write a name such as '.env.*' or a folder's path.")
         self._names = [entry for entry in self.entries if "/" not in entry]
-        self._name: Callable[[str], object] = re.compile(
+        self._matches_name: Callable[[str], object] = re.compile(
             "|".join(translate(fold(name)) for name in self._names) or r"(?!)"
         ).match
 
     def places(self, workspace: str) -> frozenset[Parts]:
         """Return the entries that are paths, as written and as they currently resolve, folded."""
         written = [os.path.join(workspace, entry) for entry in self.entries if "/" in entry]
-        return frozenset(tuple(map(fold, absolute_parts(each))) for path in written for each in _both(path))
+        return frozenset(tuple(map(fold, absolute_parts(each))) for path in written for each in _written_and_real(path))
 
     def covers(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
         """Whether *parts*, seen from the folder *base*, are protected or lie below a protected place."""
         folded = [fold(part) for part in parts]
-        if any(map(self._name, folded)):
+        if any(map(self._matches_name, folded)):
             return True
         if not places:
             return False
@@ -135,7 +135,7 @@ class Protection:
         full = (*map(fold, base), *map(fold, parts))
         return any(place[: len(full)] == full for place in places)
 
-    def concerns(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
+    def overlaps(self, base: Parts, parts: Sequence[str], places: frozenset[Parts]) -> bool:
         """Whether a change of *parts*, seen from *base*, affects a protected place there, above or below."""
         return self.covers(base, parts, places) or self.holds(base, parts, places)
 
@@ -150,5 +150,5 @@ class Protection:
         return (*filter(_PLAIN.fullmatch, self._names), *anchored)
 
 
-def _both(path: str) -> set[str]:
+def _written_and_real(path: str) -> set[str]:
     return {os.path.normpath(path), os.path.realpath(path)}

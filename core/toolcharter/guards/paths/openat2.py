@@ -34,19 +34,19 @@ Open = Callable[[int, bytes], int]
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
 
 
-def never(_folder: int, _path: bytes) -> int:
+def fail_to_open(_folder: int, _path: bytes) -> int:
     """Fail: the opener for systems without `openat2`."""
     return -1
 
 
-def opener(flags: int) -> Open:
+def make_opener(flags: int) -> Open:
     """Return a function `(folder, path) -> descriptor`, which always fails if `openat2` is missing.
 
     The function returns a negative number if the path cannot be opened with *flags* beneath
     `folder` without following any link.
     """
     if sys.platform != "linux" or os.uname().machine not in MACHINES:
-        return never
+        return fail_to_open
     return _openat2(flags)
 
 

@@ -8,12 +8,12 @@ from stat import S_ISLNK
 from typing import NamedTuple
 
 from toolcharter.guards.paths import faults
-from toolcharter.guards.paths.handles import Held, Root
+from toolcharter.guards.paths.handles import OpenRoot, Root
 from toolcharter.guards.paths.names import Parts
-from toolcharter.guards.paths.walk import STEP, Walk
+from toolcharter.guards.paths.walk import STEP_FLAGS, Walk
 
 
-class Found(NamedTuple):
+class WriteLocation(NamedTuple):
     """A name in an existing folder, or in folders that still have to be made."""
 
     folder: int
@@ -33,7 +33,7 @@ class Found(NamedTuple):
         return (*self.names, *self.missing, self.name)
 
 
-def look(folder: int, name: str) -> os.stat_result | None:
+def lstat_or_none(folder: int, name: str) -> os.stat_result | None:
     """Return the status of *name*, without following a link; None if it does not exist."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -50,9 +50,9 @@ class PlaceWalk(Walk):
     """
 
     follows: bool = True
-    _standing: Held | None = None
+    _root_handle: OpenRoot | None = None
 
-    def find(self, parts: Parts) -> Found:
+    def find(self, parts: Parts) -> WriteLocation:
         """Walk *parts* up to the folder of the last one.
 
         Raises:
@@ -64,32 +64,32 @@ class PlaceWalk(Walk):
         while True:
             name = pending.popleft()
             if name == "..":
-                self._up()
+                self._step_up()
             if name in {".", ".."}:
                 if pending:
                     continue
                 name = self._step_back()
             self.check(self.root, (*self.names, name))
             if not pending:
-                found = self._at(name)
+                found = self._location_of(name)
                 if found is not None:
                     return found
-                pending.extendleft(reversed(self._follow(name, self._here(), _link())))
+                pending.extendleft(reversed(self._follow(name, self._current_folder(), _link_error())))
                 continue
             try:
-                fd = os.open(name, STEP, dir_fd=self._here())
+                fd = os.open(name, STEP_FLAGS, dir_fd=self._current_folder())
             except FileNotFoundError:
-                return self._missing((name, *pending))
+                return self._missing_location((name, *pending))
             except OSError as error:
-                pending.extendleft(reversed(self._follow(name, self._here(), error)))
+                pending.extendleft(reversed(self._follow(name, self._current_folder(), error)))
                 continue
             self.names.append(name)
             self._folders.append(fd)
 
-    def _here(self) -> int:
+    def _current_folder(self) -> int:
         # Keep a reference: if the root is closed meanwhile, the descriptor for the next step must stay open.
-        self._standing = self.root.held()
-        return self._folders[-1] if self._folders else self._standing.fd
+        self._root_handle = self.root.ensure_open()
+        return self._folders[-1] if self._folders else self._root_handle.fd
 
     def _step_back(self) -> str:
         """Go back to the parent of the current folder, and return that folder's name."""
@@ -98,23 +98,23 @@ class PlaceWalk(Walk):
         os.close(self._folders.pop())
         return self.names.pop()
 
-    def _at(self, name: str) -> Found | None:
+    def _location_of(self, name: str) -> WriteLocation | None:
         """Build the result for *name*; None if it is a link to be followed."""
-        status = look(self._here(), name)
+        status = lstat_or_none(self._current_folder(), name)
         if self.follows and status is not None and S_ISLNK(status.st_mode):
             return None
-        return Found(self._take(), self.root, tuple(self.names), (), name, status)
+        return WriteLocation(self._take_folder(), self.root, tuple(self.names), (), name, status)
 
-    def _missing(self, rest: Parts) -> Found:
+    def _missing_location(self, rest: Parts) -> WriteLocation:
         names = tuple(name for name in rest if name != ".")
         if ".." in names:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         self.check(self.root, (*self.names, *names))  # this checks the folders on the way, too
-        return Found(self._take(), self.root, tuple(self.names), names[:-1], names[-1], None)
+        return WriteLocation(self._take_folder(), self.root, tuple(self.names), names[:-1], names[-1], None)
 
-    def _take(self) -> int:
-        return self._folders.pop() if self._folders else os.dup(self._here())
+    def _take_folder(self) -> int:
+        return self._folders.pop() if self._folders else os.dup(self._current_folder())
 
 
-def _link() -> OSError:
+def _link_error() -> OSError:
     return OSError(errno.ELOOP, os.strerror(errno.ELOOP))

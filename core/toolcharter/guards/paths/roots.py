@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from toolcharter.guards.paths import openat2 as kernel
 from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Root
-from toolcharter.guards.paths.walk import STEP
+from toolcharter.guards.paths.walk import STEP_FLAGS
 
 
 class Openers(NamedTuple):
@@ -20,12 +20,12 @@ class Openers(NamedTuple):
 
 def kernel_openers() -> Openers:
     """The openers that this kernel supports."""
-    return Openers(*map(kernel.opener, (FILE_FLAGS, FOLDER_FLAGS, STEP)))
+    return Openers(*map(kernel.make_opener, (FILE_FLAGS, FOLDER_FLAGS, STEP_FLAGS)))
 
 
 def walking_openers() -> Openers:
     """Openers that always fail, so that `walk` walks every path."""
-    return Openers(kernel.never, kernel.never, kernel.never)
+    return Openers(kernel.fail_to_open, kernel.fail_to_open, kernel.fail_to_open)
 
 
 class Roots:

@@ -20,14 +20,14 @@ from toolcharter.api.virtual import VirtualFile, VirtualFolder
 from toolcharter.errors import Denied, ToolcharterError, ToolError
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.handles import Content
-from toolcharter.guards.paths.locks import Touched
-from toolcharter.guards.paths.names import climbs
+from toolcharter.guards.paths.locks import TouchedPath
+from toolcharter.guards.paths.names import leads_above_start
 from toolcharter.guards.paths.scope import Plan
 from toolcharter.guards.paths.target import WriteGuard
 from toolcharter.guards.paths.workspace import View
 
-Answer = VirtualFile | VirtualFolder | None
-Route = Callable[[str], Answer]
+RouteResult = VirtualFile | VirtualFolder | None
+Route = Callable[[str], RouteResult]
 """Returns the virtual file or folder at a path, or None for the disk.
 
 The path is relative to the workspace, with `/` and without links; `.` is the workspace.
@@ -43,20 +43,20 @@ class RoutedPaths:
     Args:
         disk: The view without virtual files.
         route: Finds the virtual file or folder at a path.
-        require_agreed: Refuses the current call if the user has to approve it and has not done so.
+        require_approved: Refuses the current call if the user has to approve it and has not done so.
     """
 
-    def __init__(self, disk: View, route: Route, require_agreed: Callable[[Ask], object]) -> None:
+    def __init__(self, disk: View, route: Route, require_approved: Callable[[Ask], object]) -> None:
         self._disk = disk
         self._route = route
-        self._require_agreed = require_agreed
+        self._require_approved = require_approved
 
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
     ) -> Paths:
         """As `View.narrowed`. A virtual file is protected by its name, like a file on the disk."""
         disk = self._disk.narrowed(read_roots=read_roots, protected=protected, read_only=read_only)
-        return RoutedPaths(disk, self._route, self._require_agreed)
+        return RoutedPaths(disk, self._route, self._require_approved)
 
     def changeable(self, path: str) -> bool:
         """As `View.changeable`: programs can change only files on the disk."""
@@ -64,7 +64,7 @@ class RoutedPaths:
 
     def open_file(self, path: str) -> OpenFile:
         """As `View.open_file`. A link may lead to a virtual file."""
-        plan, answer = self._planned(path)
+        plan, answer = self._plan_and_route(path)
         if plan is None:
             return self._disk.open_file(path)
         if answer is None:
@@ -72,7 +72,7 @@ class RoutedPaths:
             if file.path == plan.shown or file.path.startswith("/"):
                 return file
             file.close()
-            return self.open_file(file.path) if self.at(file.path) is not None else self._disk.open_file(path)
+            return self.open_file(file.path) if self.find_virtual(file.path) is not None else self._disk.open_file(path)
         if isinstance(answer, VirtualFolder):
             return self._disk.open_file(path)  # which raises the error for a folder
         _require_file(path)
@@ -80,7 +80,7 @@ class RoutedPaths:
 
     def open_folder(self, path: str = ".") -> OpenFolder:
         """As `View.open_folder`, including its virtual files."""
-        plan, answer = self._planned(path)
+        plan, answer = self._plan_and_route(path)
         if plan is None:
             return self._disk.open_folder(path)
         if isinstance(answer, VirtualFile):
@@ -92,7 +92,7 @@ class RoutedPaths:
                 raise
             return RoutedFolder(self, None, plan.shown, answer)
         if disk.path != plan.shown:
-            answer = None if disk.path.startswith("/") else self.at(disk.path)
+            answer = None if disk.path.startswith("/") else self.find_virtual(disk.path)
         return RoutedFolder(self, disk, disk.path, answer) if isinstance(answer, VirtualFolder) else disk
 
     def open_place(self, path: str, use: PlaceUse = "write") -> OpenPlace:
@@ -102,34 +102,34 @@ class RoutedPaths:
             ToolError: `virtual_path`.
             Denied: `approval_unavailable`, if the user has to approve the change but was not asked.
         """
-        plan, answer = self._planned(path)
+        plan, answer = self._plan_and_route(path)
         if plan is not None and isinstance(answer, VirtualFile):
             return self._place(path, plan, answer, use)
         if use != "make" and isinstance(answer, VirtualFolder) and _entries(path, answer):
             raise faults.is_directory(path) if use == "write" else faults.holds_virtual(path)
         place = self._disk.open_place(path, use)
-        if plan is None or place.path == plan.shown or self.at(place.path) is None:
+        if plan is None or place.path == plan.shown or self.find_virtual(place.path) is None:
             return place
         place.close()
         return self.open_place(place.path, use)
 
-    def _planned(self, path: str) -> tuple[Plan | None, Answer]:
+    def _plan_and_route(self, path: str) -> tuple[Plan | None, RouteResult]:
         """Analyse *path*, and find the virtual file or folder there. The plan is None for a path in a read root."""
         plan = self._disk.plan_of(path)
         if plan is None:
             return None, None
-        if climbs(plan.parts):
+        if leads_above_start(plan.parts):
             # Only the disk can resolve it; the caller then calls the route with the resolved path.
             return plan._replace(shown=""), None
-        return plan, self.at(plan.shown)
+        return plan, self.find_virtual(plan.shown)
 
-    def at(self, path: str) -> Answer:
+    def find_virtual(self, path: str) -> RouteResult:
         """Return the virtual file or folder at *path*; None if there is none.
 
         Raises:
             ToolError: `route_failed`.
         """
-        with _told(path):
+        with _translate_errors(path):
             answer = self._route(path)
         if answer is None or isinstance(answer, VirtualFile | VirtualFolder):
             return answer
@@ -147,18 +147,18 @@ class RoutedPaths:
         if use in {"move", "receive"}:
             raise faults.virtual(path, "it cannot be moved, and nothing can be moved to it")
         guard = self._disk.guard_of(path, plan)
-        with _told(path):
+        with _translate_errors(path):
             exists = file.exists()
         before = _content(path, plan, file) if exists else None
         if use == "make":
             raise faults.exists(path) if exists else faults.virtual(path, "no folder can be made there")
         if use == "delete" and before is None:
             raise faults.missing(path)
-        guard.check_leases([Touched(plan.shown)])
-        with _told(path):
+        guard.check_leases([TouchedPath(plan.shown)])
+        with _translate_errors(path):
             question = file.asks
         if question is not None:
-            self._require_agreed(question)
+            self._require_approved(question)
         return VirtualPlace(plan.shown, file, before, guard)
 
 
@@ -178,7 +178,7 @@ class JoinedFolder(VirtualFolder):
         return iter(found.values())
 
 
-class _Held:
+class _PathContext:
     """A context manager without resources to release."""
 
     __slots__ = ("path",)
@@ -198,7 +198,7 @@ class _Held:
         self.close()
 
 
-class VirtualOpenFile(_Held):
+class VirtualOpenFile(_PathContext):
     """The content of a virtual file. Satisfies `OpenFile`."""
 
     __slots__ = ("_data", "_fd", "size")
@@ -231,7 +231,7 @@ class VirtualOpenFile(_Held):
         self.close()
 
 
-class RoutedFolder(_Held):
+class RoutedFolder(_PathContext):
     """A folder that contains virtual files and may be virtual itself. Satisfies `OpenFolder`."""
 
     def __init__(self, paths: RoutedPaths, disk: OpenFolder | None, path: str, answer: VirtualFolder) -> None:
@@ -256,7 +256,7 @@ class RoutedFolder(_Held):
 
     def shows(self, name: str, content: Content = "present") -> bool:
         """As `HeldFolder.shows`, for files on the disk. False if a virtual file replaces the file on the disk."""
-        return self._disk is not None and self._disk.shows(name, content) and not self._is_taken(name)
+        return self._disk is not None and self._disk.shows(name, content) and not self._is_virtual_file(name)
 
     def hidden(self) -> tuple[str, ...]:
         """As `HeldFolder.hidden`."""
@@ -265,7 +265,7 @@ class RoutedFolder(_Held):
     def entries(self) -> Iterator[Entry]:
         """The entries on the disk and the virtual entries, sorted by name."""
         on_disk = () if self._disk is None else self._disk.entries()
-        found = {one.name: one for one in on_disk if not self._is_taken(one.name)}
+        found = {one.name: one for one in on_disk if not self._is_virtual_file(one.name)}
         for one in _entries(self.path, self._answer):
             if self._paths.shows(self._below(one.name)) and not (one.kind == "folder" and one.name in found):
                 found[one.name] = one
@@ -294,18 +294,18 @@ class RoutedFolder(_Held):
                 if self._paths.shows(self._below(name)):
                     yield name
             elif depth < MAX_DEPTH:
-                answer = self._paths.at(self._below(name))
+                answer = self._paths.find_virtual(self._below(name))
                 if isinstance(answer, VirtualFolder):
                     yield from self._virtual(f"{name}/", answer, depth + 1)
 
-    def _is_taken(self, name: str) -> bool:
-        return isinstance(self._paths.at(self._below(name)), VirtualFile)
+    def _is_virtual_file(self, name: str) -> bool:
+        return isinstance(self._paths.find_virtual(self._below(name)), VirtualFile)
 
     def _below(self, name: str) -> str:
         return name if self.path == "." else f"{self.path}/{name}"
 
 
-class VirtualPlace(_Held):
+class VirtualPlace(_PathContext):
     """The place of a virtual file, which may not exist yet. Satisfies `OpenPlace`."""
 
     def __init__(self, path: str, file: VirtualFile, before: bytes | None, guard: WriteGuard) -> None:
@@ -357,7 +357,7 @@ class VirtualPlace(_Held):
     @contextmanager
     def _changing(self) -> Generator[None]:
         self._guard.mark_acting()
-        with self._guard.lock_leases([Touched(self.path)], alone=False), _told(self.path):
+        with self._guard.lock_leases([TouchedPath(self.path)], exclusive=False), _translate_errors(self.path):
             try:
                 yield
             except NotImplementedError as error:
@@ -366,7 +366,7 @@ class VirtualPlace(_Held):
 
 
 @contextmanager
-def _told(path: str) -> Generator[None]:
+def _translate_errors(path: str) -> Generator[None]:
     """Turn an extension's exception into an error of the call, so that a failure never falls back to the disk."""
     try:
         yield
@@ -377,7 +377,7 @@ def _told(path: str) -> Generator[None]:
 
 
 def _content(path: str, plan: Plan, file: VirtualFile) -> bytes:
-    with _told(path):
+    with _translate_errors(path):
         data = file.read()
     if not isinstance(data, bytes):
         raise faults.route_failed(path, f"its extension returned {type(data).__name__}, not bytes")
@@ -387,7 +387,7 @@ def _content(path: str, plan: Plan, file: VirtualFile) -> bytes:
 
 
 def _entries(path: str, folder: VirtualFolder) -> list[Entry]:
-    with _told(path):
+    with _translate_errors(path):
         found = list(folder.entries())
     if not all(isinstance(one, Entry) for one in found):
         raise faults.route_failed(path, "its extension lists objects other than entries")

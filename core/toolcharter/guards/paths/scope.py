@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths.handles import Root
-from toolcharter.guards.paths.hidden import HiddenNames, Twins
+from toolcharter.guards.paths.hidden import HardLinkDetector, HiddenNames
 from toolcharter.guards.paths.names import Parts
 from toolcharter.guards.paths.target import WriteGuard
 
@@ -35,4 +35,4 @@ class Scope(NamedTuple):
     check: Callable[[], None]
     write_guard: WriteGuard
     hidden: HiddenNames
-    twins: Twins  # of hidden files
+    hard_links: HardLinkDetector  # of hidden files

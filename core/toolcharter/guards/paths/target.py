@@ -15,13 +15,13 @@ from typing import NamedTuple, Protocol
 from toolcharter.api.paths import OpenPlace, PlaceKind
 from toolcharter.errors import ToolError
 from toolcharter.guards.paths import faults
-from toolcharter.guards.paths.atomic_write import FileChanged, read_content, replace_content, require_same
-from toolcharter.guards.paths.git_dirs import is_sign, lies_in_repository
+from toolcharter.guards.paths.atomic_write import FileChanged, read_content, replace_content, require_unchanged
+from toolcharter.guards.paths.git_dirs import lies_in_repository, may_complete_repository
 from toolcharter.guards.paths.handles import FOLDER_FLAGS, Handle, Tick
-from toolcharter.guards.paths.locks import Touched
+from toolcharter.guards.paths.locks import TouchedPath
 from toolcharter.guards.paths.openat2 import rename_new
-from toolcharter.guards.paths.place_walk import Found
-from toolcharter.guards.paths.walk import STEP
+from toolcharter.guards.paths.place_walk import WriteLocation
+from toolcharter.guards.paths.walk import STEP_FLAGS
 
 MAX_BELOW = 100_000
 """How many names may lie below a folder that is moved."""
@@ -32,8 +32,8 @@ MAX_DEPTH = 100
 class LeaseLock(Protocol):
     """Called with the paths of a change. Returns a context for the change, or raises to refuse it."""
 
-    def __call__(self, touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:
-        """Return the context. If *alone*, no other caller may change anything during the change."""
+    def __call__(self, touched: Sequence[TouchedPath], *, exclusive: bool) -> AbstractContextManager[None]:
+        """Return the context. If *exclusive*, no other caller may change anything during the change."""
         ...
 
 
@@ -42,27 +42,27 @@ class WriteGuard(NamedTuple):
 
     mark_acting: Callable[[], None]
     """Called before the change; raises to refuse it."""
-    check_leases: Callable[[Sequence[Touched]], None]
+    check_leases: Callable[[Sequence[TouchedPath]], None]
     """Called with the paths that would be changed when a place is opened; raises to refuse it."""
     lock_leases: LeaseLock
     after_change: Callable[[], None] = lambda: None
     """Called when a change has been made."""
 
 
-def no_leases(touched: Sequence[Touched]) -> None:
+def no_leases(touched: Sequence[TouchedPath]) -> None:
     """Refuse nothing: the lease check for paths without leases."""
 
 
-def no_lock(touched: Sequence[Touched], *, alone: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `WriteGuard` says
+def no_lock(touched: Sequence[TouchedPath], *, exclusive: bool) -> AbstractContextManager[None]:  # noqa: ARG001 - takes what `WriteGuard` says
     """Refuse nothing and lock nothing: the context of a change for paths without leases."""
     return nullcontext()
 
 
-def _refuse() -> None:
+def _refuse_write() -> None:
     raise ToolError("These paths can only be read.", reason="write_failure")
 
 
-READ_ONLY = WriteGuard(_refuse, no_leases, no_lock)
+READ_ONLY = WriteGuard(_refuse_write, no_leases, no_lock)
 """The guard of views that may not change anything."""
 
 
@@ -71,7 +71,7 @@ class WriteTarget(Handle):
 
     __slots__ = ("_found", "_guard", "_tick", "kind", "size")
 
-    def __init__(self, found: Found, path: str, tick: Tick, guard: WriteGuard) -> None:
+    def __init__(self, found: WriteLocation, path: str, tick: Tick, guard: WriteGuard) -> None:
         super().__init__(found.folder, path)
         self._found = found
         self._tick = tick
@@ -112,11 +112,11 @@ class WriteTarget(Handle):
                 finally:
                     os.close(fd)
 
-    def touched(self, *, below: bool = False) -> list[Touched]:
+    def touched(self, *, below: bool = False) -> list[TouchedPath]:
         """The paths that a change here touches: the name, with everything *below* it, and the folders made for it."""
         names = (*self._found.names, *self._found.missing)
         made = ["/".join(names[:end]) for end in range(len(self._found.names) + 1, len(names) + 1)]
-        return [Touched(self.path, below or self.kind == "folder"), *map(Touched, made)]
+        return [TouchedPath(self.path, below or self.kind == "folder"), *map(TouchedPath, made)]
 
     def write(self, data: bytes, *, append: bool = False) -> None:
         """Replace the file's content by *data*, or append *data* to it, atomically. Missing folders are made.
@@ -135,7 +135,7 @@ class WriteTarget(Handle):
             ToolError: `changed_meanwhile`, `not_empty`, `write_failure`.
         """
         with self._changing() as folder:
-            self._require_same()
+            self._require_unchanged()
             remove = os.rmdir if self.kind == "folder" else os.unlink
             remove(self._found.name, dir_fd=folder)
 
@@ -153,11 +153,11 @@ class WriteTarget(Handle):
             raise faults.from_write_error(OSError(errno.EINVAL, ""), self.path)
         touched = [*self.touched(), *target.touched(below=self.kind == "folder")]
         with target._changing(touched) as folder:  # noqa: SLF001 - of the same class
-            self._require_same()
+            self._require_unchanged()
             if found.status is None:
                 self._rename_new(folder, found.name)
                 return
-            target._require_same()  # noqa: SLF001 - as above
+            target._require_unchanged()  # noqa: SLF001 - as above
             os.rename(self._found.name, found.name, src_dir_fd=self.fileno(), dst_dir_fd=folder)
 
     def make_folder(self) -> None:
@@ -172,7 +172,7 @@ class WriteTarget(Handle):
         with self._changing() as folder:
             with suppress(FileExistsError):
                 os.mkdir(self._found.name, dir_fd=folder)
-            os.close(os.open(self._found.name, STEP, dir_fd=folder))
+            os.close(os.open(self._found.name, STEP_FLAGS, dir_fd=folder))
 
     def _rename_new(self, folder: int, name: str) -> None:
         try:
@@ -184,16 +184,16 @@ class WriteTarget(Handle):
         assert self._found.status is not None  # noqa: S101 - of a file; for the type checkers
         return read_content(self.fileno(), self._found.name, self._found.status, self._tick)
 
-    def _require_same(self) -> None:
+    def _require_unchanged(self) -> None:
         assert self._found.status is not None  # noqa: S101 - as above
-        require_same(self.fileno(), self._found.name, self._found.status)
+        require_unchanged(self.fileno(), self._found.name, self._found.status)
 
     def _require_no_repository(self, folder: int, name: str) -> None:
-        if self._found.status is None and is_sign(name) and lies_in_repository(folder, 0, name):
+        if self._found.status is None and may_complete_repository(name) and lies_in_repository(folder, 0, name):
             raise faults.in_repository(self.path)
 
     @contextmanager
-    def _changing(self, touched: Sequence[Touched] | None = None) -> Generator[int]:
+    def _changing(self, touched: Sequence[TouchedPath] | None = None) -> Generator[int]:
         """Make the missing folders, and yield the descriptor of the name's folder. Remove them if the change fails.
 
         Raises:
@@ -202,17 +202,19 @@ class WriteTarget(Handle):
         """
         self._guard.mark_acting()
         # Under a shared lock, two concurrent changes could each add one part without seeing the other's.
-        alone = self._found.status is None and any(map(is_sign, (*self._found.missing, self._found.name)))
+        exclusive = self._found.status is None and any(
+            map(may_complete_repository, (*self._found.missing, self._found.name))
+        )
         made: list[tuple[int, str]] = []
         opened: list[int] = []
-        writing = self._guard.lock_leases(touched or self.touched(), alone=alone)
+        writing = self._guard.lock_leases(touched or self.touched(), exclusive=exclusive)
         with writing, self._translate_errors(faults.from_write_error):
             try:
                 for name in self._found.missing:
                     folder = opened[-1] if opened else self.fileno()
                     self._require_no_repository(folder, name)
                     _make_missing(folder, name, made)
-                    opened.append(os.open(name, STEP, dir_fd=folder))
+                    opened.append(os.open(name, STEP_FLAGS, dir_fd=folder))
                 folder = opened[-1] if opened else self.fileno()
                 self._require_no_repository(folder, self._found.name)
                 yield folder

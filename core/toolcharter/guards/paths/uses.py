@@ -7,17 +7,17 @@ from stat import S_ISREG
 from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.handles import FOLDER_FLAGS
-from toolcharter.guards.paths.place_walk import Found
+from toolcharter.guards.paths.place_walk import WriteLocation
 from toolcharter.guards.paths.target import kind_of
 
-FOLLOWS: frozenset[PlaceUse] = frozenset({"write", "make"})
+FOLLOWING_USES: frozenset[PlaceUse] = frozenset({"write", "make"})
 """The uses for which a link at the end of the path is followed. The other uses act on the link itself."""
 
-BRINGS: frozenset[PlaceUse] = frozenset({"write", "make", "receive"})
+CREATING_USES: frozenset[PlaceUse] = frozenset({"write", "make", "receive"})
 """The uses after which a file or folder exists at the place."""
 
 
-def check_use(use: PlaceUse, found: Found, path: str) -> None:
+def check_use(use: PlaceUse, found: WriteLocation, path: str) -> None:
     """Refuse a place that cannot be used for *use*.
 
     Raises:
@@ -28,7 +28,7 @@ def check_use(use: PlaceUse, found: Found, path: str) -> None:
     _CHECKS[use](found, path)
 
 
-def _write(found: Found, path: str) -> None:
+def _check_write(found: WriteLocation, path: str) -> None:
     status = found.status
     if status is None:
         if path.endswith("/"):
@@ -44,24 +44,24 @@ def _write(found: Found, path: str) -> None:
         raise faults.unwritable(path, "may not be changed")
 
 
-def _may_write(found: Found) -> bool:
+def _may_write(found: WriteLocation) -> bool:
     # A rename would ignore the file's own permissions, although it was made read-only on purpose.
     by_effect = os.access in os.supports_effective_ids
     return os.access(found.name, os.W_OK, dir_fd=found.folder, effective_ids=by_effect, follow_symlinks=False)
 
 
-def _move(found: Found, path: str) -> None:
+def _check_move(found: WriteLocation, path: str) -> None:
     if found.status is None:
         raise faults.missing(path)
 
 
-def _delete(found: Found, path: str) -> None:
-    _move(found, path)
+def _check_delete(found: WriteLocation, path: str) -> None:
+    _check_move(found, path)
     if kind_of(found.status) == "folder" and not _is_empty(found, path):
         raise faults.not_empty(path)
 
 
-def _is_empty(found: Found, path: str) -> bool:
+def _is_empty(found: WriteLocation, path: str) -> bool:
     try:
         fd = os.open(found.name, FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=found.folder)
     except OSError as error:
@@ -73,20 +73,20 @@ def _is_empty(found: Found, path: str) -> bool:
         os.close(fd)
 
 
-def _receive(found: Found, path: str) -> None:
+def _check_receive(found: WriteLocation, path: str) -> None:
     if found.status is not None:
         raise faults.exists(path)
 
 
-def _make(found: Found, path: str) -> None:
+def _check_make(found: WriteLocation, path: str) -> None:
     if kind_of(found.status) not in {"missing", "folder"}:
         raise faults.exists(path)
 
 
-_CHECKS: dict[PlaceUse, Callable[[Found, str], None]] = {
-    "write": _write,
-    "delete": _delete,
-    "move": _move,
-    "receive": _receive,
-    "make": _make,
+_CHECKS: dict[PlaceUse, Callable[[WriteLocation, str], None]] = {
+    "write": _check_write,
+    "delete": _check_delete,
+    "move": _check_move,
+    "receive": _check_receive,
+    "make": _check_make,
 }

@@ -20,7 +20,7 @@ from toolcharter.guards.paths.names import Parts, split
 MAX_LINKS = 40
 """As many as the kernel follows (MAXSYMLINKS, path_resolution(7))."""
 # O_PATH: a folder with execute permission but without read permission can still be walked through.
-STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+STEP_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAYBE_LINK = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 
 Locate = Callable[[str], tuple[Root, Parts]]
@@ -53,12 +53,12 @@ class Walk:
             Denied: `path_outside_workspace`, or a denial from `check`.
             OSError: The system's error; `ELOOP` for too many links.
         """
-        held = self.root.held()
+        held = self.root.ensure_open()
         pending = deque(parts)
         while True:
             name = pending.popleft()
             if name == "..":
-                self._up()
+                self._step_up()
                 name = "."
             if name == "." and pending:
                 continue
@@ -66,10 +66,10 @@ class Walk:
                 self.check(self.root, (*self.names, name))
             here = self._folders[-1] if self._folders else held.fd
             try:
-                fd = os.open(name, STEP if pending else flags | os.O_NOFOLLOW, dir_fd=here)
+                fd = os.open(name, STEP_FLAGS if pending else flags | os.O_NOFOLLOW, dir_fd=here)
             except OSError as error:
                 pending.extendleft(reversed(self._follow(name, here, error)))
-                held = self.root.held()
+                held = self.root.ensure_open()
                 continue
             if name != ".":
                 self.names.append(name)
@@ -77,7 +77,7 @@ class Walk:
                 return fd
             self._folders.append(fd)
 
-    def _up(self) -> None:
+    def _step_up(self) -> None:
         if not self.names:
             raise outside(self.path)
         self.names.pop()
@@ -97,10 +97,10 @@ class Walk:
             return split(target)
         self.root, parts = self.locate(target)
         self.names.clear()
-        self._leave()
+        self._close_folders()
         return parts
 
-    def _leave(self) -> None:
+    def _close_folders(self) -> None:
         while self._folders:
             os.close(self._folders.pop())
 
@@ -110,4 +110,4 @@ class Walk:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._leave()
+        self._close_folders()

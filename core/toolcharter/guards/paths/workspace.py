@@ -10,16 +10,16 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.inventory import Inventory
 from toolcharter.guards.paths import faults
-from toolcharter.guards.paths.git_dirs import SIGNS, is_repository, lies_in_repository
+from toolcharter.guards.paths.git_dirs import REPOSITORY_NAMES, is_repository, lies_in_repository
 from toolcharter.guards.paths.handles import FILE_FLAGS, FOLDER_FLAGS, Content, HeldFile, HeldFolder, Root
-from toolcharter.guards.paths.hidden import HiddenNames, holds_any, twins_of
+from toolcharter.guards.paths.hidden import HiddenNames, hidden_link_detector, holds_any
 from toolcharter.guards.paths.locks import WorkspaceLeases
-from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapsed, fold, split
-from toolcharter.guards.paths.place_walk import Found, PlaceWalk, look
+from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapse, fold, split
+from toolcharter.guards.paths.place_walk import PlaceWalk, WriteLocation, lstat_or_none
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
 from toolcharter.guards.paths.scope import Plan, Scope
 from toolcharter.guards.paths.target import MAX_DEPTH, READ_ONLY, WriteGuard, WriteTarget, no_leases, no_lock
-from toolcharter.guards.paths.uses import BRINGS, FOLLOWS, check_use
+from toolcharter.guards.paths.uses import CREATING_USES, FOLLOWING_USES, check_use
 from toolcharter.guards.paths.walk import Walk
 from toolcharter.profile.settings import HiddenGlob
 
@@ -37,7 +37,7 @@ class View:
         self._reachable = (roots.workspace, *map(roots.named, scope.read_roots))
         kept = scope.inventory
         self._protection = Protection(scope.protected, kept.sealed)
-        self._unchanged = Protection(
+        self._write_protection = Protection(
             (*scope.protected, *scope.read_only, *kept.records), (*kept.places, *kept.repositories)
         )
         self._places: frozenset[Parts] | None = None
@@ -87,7 +87,7 @@ class View:
         self._check()
         plan = self._plan(path)
         # Keep a reference: if another thread closes the root now, the descriptor must survive the system call.
-        held = plan.root.held()
+        held = plan.root.ensure_open()
         fd = self._roots.openers.file(held.fd, plan.encoded)
         shown, conditions = plan.shown, plan.conditions
         if fd < 0:
@@ -98,7 +98,7 @@ class View:
             os.close(fd)
             raise faults.is_directory(path) if S_ISDIR(status.st_mode) else faults.not_regular(path)
         file = HeldFile(fd, shown, status.st_size, self._check)  # closes itself if an error is raised below
-        if (conditions and holds_any(fd, conditions)) or (status.st_nlink > 1 and self._scope.twins.has(status)):
+        if (conditions and holds_any(fd, conditions)) or (status.st_nlink > 1 and self._scope.hard_links.has(status)):
             raise faults.hidden(path)
         return file
 
@@ -111,12 +111,12 @@ class View:
         """
         self._check()
         plan = self._plan(path)
-        held = plan.root.held()  # as above
+        held = plan.root.ensure_open()  # as above
         fd = self._roots.openers.folder(held.fd, plan.encoded)
         root, names = plan.root, plan.names
         if fd < 0:
             fd, root, names = self._walk(path, plan, FOLDER_FLAGS)
-        shows, hidden = partial(self._shows, root, names), partial(self._patterns, root, names)
+        shows, hidden = partial(self._is_shown, root, names), partial(self._patterns, root, names)
         return HeldFolder(fd, self._shown(root, names), shows, hidden, self._check)
 
     def open_place(self, path: str, use: PlaceUse = "write") -> WriteTarget:
@@ -137,7 +137,7 @@ class View:
         plan = self._plan(path)
         if plan.root is not self._roots.workspace:
             raise faults.outside(path)
-        found = self._find(path, plan, follows=True) if use in FOLLOWS else self._find_itself(path, plan)
+        found = self._find(path, plan, follows=True) if use in FOLLOWING_USES else self._find_unfollowed(path, plan)
         place = WriteTarget(found, self._shown(found.root, found.place), self._check, self._scope.write_guard)
         try:
             self._require_writable(use, found, path)
@@ -153,12 +153,12 @@ class View:
 
     def changeable(self, path: str, *, with_below: bool = True) -> bool:
         """Whether no protected place is at or above *path*, which may be absolute, or, *with_below*, below it."""
-        held = self._roots.workspace.held()
+        held = self._roots.workspace.ensure_open()
         full = os.path.join(held.canonical, path)
         names = {below(absolute_parts(each), held.parts) for each in (os.path.normpath(full), os.path.realpath(full))}
-        concerned = self._unchanged.concerns if with_below else self._unchanged.covers
+        concerned = self._write_protection.overlaps if with_below else self._write_protection.covers
         parts = [tuple(part for part in name if part != ".") for name in names if name is not None]
-        if any(concerned(held.parts, each, self._unchanged_places) for each in parts):
+        if any(concerned(held.parts, each, self._write_protected_places) for each in parts):
             return False
         return not any(self._shadows(each, with_below=with_below) for each in parts)
 
@@ -179,7 +179,7 @@ class View:
         Raises:
             Denied: `protected_path`.
         """
-        if self._unchanged.covers(plan.root.held().parts, plan.names, self._unchanged_places):
+        if self._write_protection.covers(plan.root.ensure_open().parts, plan.names, self._write_protected_places):
             raise faults.read_only(path)
         return self._scope.write_guard
 
@@ -190,7 +190,7 @@ class View:
     def _analyse(self, path: str) -> Plan:
         check_text(path)
         root, parts = self._locate(path, path) if path.startswith("/") else (self._roots.workspace, split(path))
-        names = collapsed(parts)
+        names = collapse(parts)
         if self._touches_protected(root, parts):
             raise faults.hidden(path) if self._scope.hidden.covers(names) else faults.protected(path)
         conditions = self._scope.hidden.conditions(names)
@@ -199,7 +199,7 @@ class View:
     def _locate(self, target: str, path: str) -> tuple[Root, Parts]:
         parts = split(target)
         for root in self._reachable:
-            rest = below(parts, root.given) or below(parts, root.canonical())
+            rest = below(parts, root.given_parts) or below(parts, root.canonical_parts())
             if rest is not None:
                 return root, rest
         # Name the requested path: a link's target outside the workspace must not be revealed to the caller.
@@ -213,10 +213,10 @@ class View:
         except OSError as error:
             raise faults.from_os_error(error, path) from error
 
-    def _find(self, path: str, plan: Plan, *, follows: bool) -> Found:
-        locate, check = partial(self._locate_own, path=path), partial(self._require_unprotected, path)
+    def _find(self, path: str, plan: Plan, *, follows: bool) -> WriteLocation:
+        locate, check = partial(self._locate_in_workspace, path=path), partial(self._require_unprotected, path)
         try:
-            found = self._find_plainly(plan)
+            found = self._find_without_links(plan)
             if found is not None:
                 if not (follows and found.status is not None and S_ISLNK(found.status.st_mode)):
                     return found
@@ -226,49 +226,49 @@ class View:
         except OSError as error:
             raise faults.from_os_error(error, path) from error
 
-    def _find_itself(self, path: str, plan: Plan) -> Found:
+    def _find_unfollowed(self, path: str, plan: Plan) -> WriteLocation:
         """Find the entry of the last name, which may be a link. A slash at the end requires a folder, not a link."""
         *parts, last = plan.parts
         if last == ".." and parts:
             raise faults.invalid(path, "ends in '..'; name the folder itself")
         if last != "." or not parts:
             return self._find(path, plan, follows=False)
-        found = self._find_itself(path, plan._replace(parts=tuple(parts)))
+        found = self._find_unfollowed(path, plan._replace(parts=tuple(parts)))
         if found.status is None or S_ISDIR(found.status.st_mode):
             return found
         os.close(found.folder)
         is_link = S_ISLNK(found.status.st_mode)
         raise faults.behind_link(path) if is_link else faults.from_os_error(_NO_FOLDER, path)
 
-    def _find_plainly(self, plan: Plan) -> Found | None:
+    def _find_without_links(self, plan: Plan) -> WriteLocation | None:
         """Find the place if its folder exists and no link lies on the way; otherwise return None."""
         *folders, name = plan.parts
         if name in {".", ".."}:
             return None
-        held = plan.root.held()  # keep a reference, as above
+        held = plan.root.ensure_open()  # keep a reference, as above
         fd = self._roots.openers.parent(held.fd, os.fsencode("/".join(folders) or "."))
         if fd < 0:
             return None
         try:
-            return Found(fd, plan.root, plan.names[:-1], (), name, look(fd, name))
+            return WriteLocation(fd, plan.root, plan.names[:-1], (), name, lstat_or_none(fd, name))
         except BaseException:
             os.close(fd)
             raise
 
     def _require_unprotected(self, path: str, root: Root, names: Sequence[str]) -> None:
-        if self._covers(root, names):
+        if self._is_protected(root, names):
             raise faults.hidden(path) if self._scope.hidden.covers(names) else faults.protected(path)
 
-    def _require_writable(self, use: PlaceUse, found: Found, path: str) -> None:
+    def _require_writable(self, use: PlaceUse, found: WriteLocation, path: str) -> None:
         """Refuse a protected or hidden place and, except for `make`, a place with a protected place below it."""
-        base, places = found.root.held().parts, self._unchanged_places
+        base, places = found.root.ensure_open().parts, self._write_protected_places
         if self._is_hidden_by_content(found.root, found.place):
             raise faults.hidden(path)
-        if self._unchanged.covers(base, found.place, places):
+        if self._write_protection.covers(base, found.place, places):
             raise faults.read_only(path)
-        if use != "make" and self._unchanged.holds(base, found.place, places):
+        if use != "make" and self._write_protection.holds(base, found.place, places):
             raise faults.read_only(path)
-        if use in BRINGS and self._shadows(found.place, with_below=use != "make"):
+        if use in CREATING_USES and self._shadows(found.place, with_below=use != "make"):
             raise faults.shadows(path)
         if len(found.missing) > MAX_DEPTH:
             raise faults.unwritable(path, f"lies more than {MAX_DEPTH} missing folders deep")
@@ -283,33 +283,33 @@ class View:
         kept = self._scope.inventory
         return bool(kept.importing) and kept.shadows(tuple(map(fold, names)), with_below=with_below)
 
-    def _require_movable(self, place: WriteTarget, found: Found, path: str) -> None:
-        base = (*found.root.held().parts, *found.place)
+    def _require_movable(self, place: WriteTarget, found: WriteLocation, path: str) -> None:
+        base = (*found.root.ensure_open().parts, *found.place)
         held: dict[str, set[str]] = {}
         for name in place.below():
-            if self._unchanged.covers(base, absolute_parts(name), self._unchanged_places):
+            if self._write_protection.covers(base, absolute_parts(name), self._write_protected_places):
                 raise faults.read_only(f"{path}/{name}")
-            if not self._shows(found.root, found.place, name):
+            if not self._is_shown(found.root, found.place, name):
                 raise faults.hidden(f"{path}/{name}")
             folder, _, last = name.rpartition("/")
-            if last in SIGNS:
+            if last in REPOSITORY_NAMES:
                 held.setdefault(folder, set()).add(last)
         if any(is_repository(names.__contains__) for names in held.values()):
             raise faults.in_repository(path)
 
     @cached_property
-    def _unchanged_places(self) -> frozenset[Parts]:
-        return self._unchanged.places(self._roots.workspace.held().canonical)
+    def _write_protected_places(self) -> frozenset[Parts]:
+        return self._write_protection.places(self._roots.workspace.ensure_open().canonical)
 
-    def _locate_own(self, target: str, path: str) -> tuple[Root, Parts]:
+    def _locate_in_workspace(self, target: str, path: str) -> tuple[Root, Parts]:
         root, parts = self._locate(target, path)
         if root is not self._roots.workspace:
             raise faults.outside(path)
         return root, parts
 
-    def _shows(self, root: Root, names: Parts, name: str, content: Content = "present") -> bool:
+    def _is_shown(self, root: Root, names: Parts, name: str, content: Content = "present") -> bool:
         parts = (*names, *absolute_parts(name))
-        if self._covers(root, parts) or self._scope.twins.has_below(root.held().fd, parts):
+        if self._is_protected(root, parts) or self._scope.hard_links.has_below(root.ensure_open().fd, parts):
             return False
         if content == "any":
             return not self._scope.hidden.conditions(parts)
@@ -320,7 +320,7 @@ class View:
         conditions = self._scope.hidden.conditions(names)
         if not conditions:
             return False
-        held = root.held()  # keep a reference, as above
+        held = root.ensure_open()  # keep a reference, as above
         if (fd := self._roots.openers.file(held.fd, os.fsencode("/".join(names)))) < 0:
             return False
         try:
@@ -329,25 +329,25 @@ class View:
             os.close(fd)
 
     def _patterns(self, root: Root, names: Parts) -> tuple[str, ...]:
-        return self._protection.patterns((*root.held().parts, *names), self._protected_places())
+        return self._protection.patterns((*root.ensure_open().parts, *names), self._protected_places())
 
     def _touches_protected(self, root: Root, parts: Parts) -> bool:
         """Whether walking *parts* enters a protected place, even if `..` leaves it again."""
         turns = [end for end, part in enumerate(parts) if part == ".." and parts[end - 1] != ".."]
-        return any(self._covers(root, collapsed(parts[:end])) for end in (*turns, len(parts)))
+        return any(self._is_protected(root, collapse(parts[:end])) for end in (*turns, len(parts)))
 
-    def _covers(self, root: Root, names: Sequence[str]) -> bool:
+    def _is_protected(self, root: Root, names: Sequence[str]) -> bool:
         places = self._protected_places()
-        return self._scope.hidden.covers(names) or self._protection.covers(root.held().parts, names, places)
+        return self._scope.hidden.covers(names) or self._protection.covers(root.ensure_open().parts, names, places)
 
     def _protected_places(self) -> frozenset[Parts]:
         if self._places is None:
-            self._places = self._protection.places(self._roots.workspace.held().canonical)
+            self._places = self._protection.places(self._roots.workspace.ensure_open().canonical)
         return self._places
 
     def _shown(self, root: Root, names: Parts) -> str:
         own = root is self._roots.workspace
-        path = ("/".join(names) or ".") if own else "/" + "/".join((*root.held().parts, *names))
+        path = ("/".join(names) or ".") if own else "/" + "/".join((*root.ensure_open().parts, *names))
         # Links may lead to names that are not Unicode, which results and events cannot contain.
         return path if path.isascii() else path.encode(errors="surrogateescape").decode(errors="replace")
 
@@ -391,6 +391,6 @@ class WorkspacePaths(View):
             check or (lambda: None),
             READ_ONLY,
             names,
-            twins_of(lambda: roots.workspace.held().canonical, names),
+            hidden_link_detector(lambda: roots.workspace.ensure_open().canonical, names),
         )
         super().__init__(roots, scope)

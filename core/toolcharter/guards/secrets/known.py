@@ -100,7 +100,7 @@ def _environment_secrets() -> Iterator[str]:
 
 
 def _is_path(value: bytes) -> bool:
-    """Whether *value* is a plain absolute path, as in `PWD`: a part of `is_path_or_address` that does without its import."""
+    """Whether *value* is a plain absolute path, as in `PWD`: a part of `is_path_or_address`, without its import."""
     return value.startswith(b"/") and b"//" not in value and not value.translate(None, _IN_PATHS)
 
 

@@ -17,7 +17,7 @@ import pytest
 from toolcharter import Caller, Claim, Denied, Lease, ToolError
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths import locks as leases
-from toolcharter.guards.paths.locks import Touched, WorkspaceLeases
+from toolcharter.guards.paths.locks import TouchedPath, WorkspaceLeases
 
 ANN, BOB = Caller(agent="ann", session="1"), Caller(agent="bob", session="2")
 A = Claim("a", "a", "[^/]*x")
@@ -84,7 +84,7 @@ def locked_by_another(workspace: Path, kind: str) -> Iterator[None]:
 
 def test_first_lease_is_not_granted_during_a_write(made: Made, state: Path) -> None:
     """Though nobody has ever leased anything and no file is there, who has begun to write is not overtaken."""
-    with made(BOB).lock_for_write([Touched("a")]), refused("locks_unavailable"):
+    with made(BOB).lock_for_write([TouchedPath("a")]), refused("locks_unavailable"):
         acquire(made(ANN, left_s=0.05), A)
 
     assert not any(path.is_file() for path in state.rglob("*"))
@@ -96,7 +96,7 @@ def test_lease_waits_for_the_end_of_a_write(made: Made) -> None:
     begun, asked, order = Event(), Event(), list[str]()
 
     def write() -> None:
-        with made(BOB).lock_for_write([Touched("a")]):
+        with made(BOB).lock_for_write([TouchedPath("a")]):
             begun.set()
             asked.wait()
             sleep(0.05)
@@ -115,23 +115,23 @@ def test_lease_waits_for_the_end_of_a_write(made: Made) -> None:
     leased.join()
 
     assert order == ["written", "leased"]
-    with refused("path_locked"), made(BOB).lock_for_write([Touched("a")]):
+    with refused("path_locked"), made(BOB).lock_for_write([TouchedPath("a")]):
         pass
 
 
 def test_writers_do_not_wait_for_each_other(made: Made) -> None:
     """Any number at a time, of one process or several."""
-    with made(ANN).lock_for_write([Touched("a")]), made(BOB, left_s=0.0).lock_for_write([Touched("a")]):
+    with made(ANN).lock_for_write([TouchedPath("a")]), made(BOB, left_s=0.0).lock_for_write([TouchedPath("a")]):
         pass
 
 
 def test_who_writes_alone_waits_for_the_others(made: Made) -> None:
     """No longer than the call may last; and the others wait for him."""
-    with made(ANN).lock_for_write([Touched("a")]), refused("locks_unavailable"):
-        made(BOB, left_s=0.05).lock_for_write([Touched("HEAD")], alone=True).__enter__()
+    with made(ANN).lock_for_write([TouchedPath("a")]), refused("locks_unavailable"):
+        made(BOB, left_s=0.05).lock_for_write([TouchedPath("HEAD")], exclusive=True).__enter__()
 
-    with made(ANN).lock_for_write([Touched("HEAD")], alone=True), refused("locks_unavailable"):
-        made(BOB, left_s=0.05).lock_for_write([Touched("a")]).__enter__()
+    with made(ANN).lock_for_write([TouchedPath("HEAD")], exclusive=True), refused("locks_unavailable"):
+        made(BOB, left_s=0.05).lock_for_write([TouchedPath("a")]).__enter__()
 
 
 @pytest.mark.parametrize("exists", [False, True], ids=["first", "later"])
@@ -141,7 +141,7 @@ def test_write_waits_no_longer_than_its_call_may_last(made: Made, workspace: Pat
         acquire(made(ANN), A)
     with locked_by_another(workspace, "LOCK_EX"):
         began = monotonic()
-        with pytest.raises(Denied) as caught, made(BOB, left_s=0.1).lock_for_write([Touched("b")]):
+        with pytest.raises(Denied) as caught, made(BOB, left_s=0.1).lock_for_write([TouchedPath("b")]):
             pass
         took = monotonic() - began
 
@@ -178,7 +178,7 @@ def test_turn_comes_when_the_other_lets_go(made: Made, workspace: Path) -> None:
     waiting.join()
 
     with refused("path_locked"):
-        made(BOB).check([Touched("a")])
+        made(BOB).check([TouchedPath("a")])
 
 
 def test_where_folders_cannot_be_locked_nobody_gets_a_lease(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,32 +190,32 @@ def test_where_folders_cannot_be_locked_nobody_gets_a_lease(made: Made, monkeypa
 
     monkeypatch.setattr(fcntl, "flock", unsupported)
 
-    with made(BOB).lock_for_write([Touched("a")]), refused("locks_unavailable"):
+    with made(BOB).lock_for_write([TouchedPath("a")]), refused("locks_unavailable"):
         acquire(made(ANN), A)
     with refused("locks_unavailable"):
-        made(BOB).lock_for_write([Touched("HEAD")], alone=True).__enter__()
+        made(BOB).lock_for_write([TouchedPath("HEAD")], exclusive=True).__enter__()
 
 
 def test_workspace_that_is_gone_is_told(made: Made, workspace: Path) -> None:
     """Nothing can be locked in it."""
     workspace.rmdir()
 
-    with refused("locks_unavailable"), made().lock_for_write([Touched("a")]):
+    with refused("locks_unavailable"), made().lock_for_write([TouchedPath("a")]):
         pass
 
 
 @pytest.mark.parametrize(
     ("touched", "free"),
     [
-        (Touched("a"), False),
-        (Touched("b"), True),
-        (Touched("ax"), True),
-        (Touched("ax", below=True), False),
-        (Touched("b", below=True), True),
-        (Touched("\udcffx", below=True), False),
+        (TouchedPath("a"), False),
+        (TouchedPath("b"), True),
+        (TouchedPath("ax"), True),
+        (TouchedPath("ax", below=True), False),
+        (TouchedPath("b", below=True), True),
+        (TouchedPath("\udcffx", below=True), False),
     ],
 )
-def test_paths_and_folders_are_held_against_the_expressions(made: Made, touched: Touched, *, free: bool) -> None:
+def test_paths_and_folders_are_held_against_the_expressions(made: Made, touched: TouchedPath, *, free: bool) -> None:
     """One for the path itself, another for all below it; a name that is no Unicode is matched as what it is shown as."""
     acquire(made(ANN), A)
 
@@ -243,7 +243,7 @@ def test_expression_that_nobody_can_read_stops_writes(made: Made) -> None:
         file.execute("UPDATE leases SET paths = '('")
 
     with refused("locks_unavailable"):
-        made(BOB).check([Touched("a")])
+        made(BOB).check([TouchedPath("a")])
 
 
 @pytest.mark.parametrize("claim", [Claim("x", "(", ""), Claim("x", "", "("), Claim("x", "(?s:.{1000}){1000}", "")])
@@ -263,9 +263,9 @@ def test_process_is_the_owner_where_nobody_says_who_he_is(made: Made) -> None:
     """Its own leases are in its own way as little as an agent's are."""
     token = acquire(made(Caller()), A)
 
-    made(Caller()).check([Touched("a")])
+    made(Caller()).check([TouchedPath("a")])
     with pytest.raises(Denied) as caught:
-        made(BOB).check([Touched("a")])
+        made(BOB).check([TouchedPath("a")])
 
     assert caught.value.message == "'a' is locked by another process (as 'a', for another 60 s)."
     assert (made(BOB).release(), made(Caller()).release([]), made(Caller()).release([token])) == ([], [], ["a"])
@@ -286,8 +286,8 @@ def test_file_that_tools_could_write_counts_as_missing(made: Made, workspace: Pa
     made().path.parent.mkdir(parents=True)
     made().path.write_bytes(b"junk")
 
-    made().check([Touched("a")])
-    with made().lock_for_write([Touched("a")]):
+    made().check([TouchedPath("a")])
+    with made().lock_for_write([TouchedPath("a")]):
         pass
     assert (made().others(), made().release()) == ([], [])
     with refused("locks_unavailable"):
@@ -298,7 +298,7 @@ def test_state_folder_that_is_none_holds_nothing(made: Made, monkeypatch: pytest
     """As where an operator wants no state: writes go on, and nobody gets a lease."""
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
 
-    with made().lock_for_write([Touched("a")]):
+    with made().lock_for_write([TouchedPath("a")]):
         pass
     with refused("locks_unavailable"):
         acquire(made(), A)
@@ -328,7 +328,7 @@ def test_comparing_ends_with_the_time_of_the_call(made: Made) -> None:
     acquire(made(ANN), A)
 
     with refused("timed_out"):
-        made(BOB, left_s=-1.0).check([Touched("b")])
+        made(BOB, left_s=-1.0).check([TouchedPath("b")])
 
 
 def test_leases_of_others_are_shown(made: Made) -> None:
@@ -348,7 +348,7 @@ def test_file_without_a_table_holds_nothing(made: Made) -> None:
     path.parent.mkdir(parents=True)
     path.touch()
 
-    with made().lock_for_write([Touched("a")]):
+    with made().lock_for_write([TouchedPath("a")]):
         pass
     assert (made().others(), made().release()) == ([], [])
     assert acquire(made(), A)
@@ -359,7 +359,7 @@ def test_file_that_cannot_be_looked_at_stops_writes(made: Made, state: Path) -> 
     state.symlink_to(state)
 
     with refused("locks_unavailable"):
-        made().check([Touched("a")])
+        made().check([TouchedPath("a")])
 
 
 @pytest.mark.parametrize("given", ["relative", ""])
@@ -385,7 +385,7 @@ def test_other_workspaces_have_other_leases(made: Made, workspace: Path, tmp_pat
     other.mkdir()
     acquire(made(ANN), A)
 
-    WorkspaceLeases(other, lambda: BOB, lambda: float("inf")).check([Touched("a")])
+    WorkspaceLeases(other, lambda: BOB, lambda: float("inf")).check([TouchedPath("a")])
 
 
 def test_file_is_for_its_user_alone(made: Made) -> None:
@@ -400,15 +400,15 @@ def test_file_is_for_its_user_alone(made: Made) -> None:
 def test_every_change_of_a_place_asks(workspace: Path, made: Made) -> None:
     """Whatever tool it is: a view that may act looks when a place is opened, and again for the change itself."""
     (workspace / "a").write_text("A")
-    asked: list[tuple[str, Sequence[Touched]]] = []
+    asked: list[tuple[str, Sequence[TouchedPath]]] = []
 
     class Asking(WorkspaceLeases):
-        def check(self, touched: Sequence[Touched]) -> None:
+        def check(self, touched: Sequence[TouchedPath]) -> None:
             asked.append(("check", touched))
 
         @contextmanager
-        def lock_for_write(self, touched: Sequence[Touched], *, alone: bool = False) -> Iterator[None]:
-            asked.append(("alone" if alone else "writing", touched))
+        def lock_for_write(self, touched: Sequence[TouchedPath], *, exclusive: bool = False) -> Iterator[None]:
+            asked.append(("alone" if exclusive else "writing", touched))
             yield
 
     paths = WorkspacePaths(workspace).writable(lambda: None, Asking(workspace, lambda: ANN, lambda: 0.0))
@@ -423,15 +423,15 @@ def test_every_change_of_a_place_asks(workspace: Path, made: Made) -> None:
     with paths.open_place("objects/b") as place:
         place.write(b"")
 
-    new = [Touched("x/y/new"), Touched("x"), Touched("x/y")]
+    new = [TouchedPath("x/y/new"), TouchedPath("x"), TouchedPath("x/y")]
     assert asked == [
         ("check", new),
         ("writing", new),
-        ("check", [Touched("x", below=True)]),
-        ("check", [Touched("z")]),
-        ("writing", [Touched("x", below=True), Touched("z", below=True)]),
-        ("check", [Touched("a")]),
-        ("writing", [Touched("a")]),
-        ("check", [Touched("objects/b"), Touched("objects")]),
-        ("alone", [Touched("objects/b"), Touched("objects")]),
+        ("check", [TouchedPath("x", below=True)]),
+        ("check", [TouchedPath("z")]),
+        ("writing", [TouchedPath("x", below=True), TouchedPath("z", below=True)]),
+        ("check", [TouchedPath("a")]),
+        ("writing", [TouchedPath("a")]),
+        ("check", [TouchedPath("objects/b"), TouchedPath("objects")]),
+        ("alone", [TouchedPath("objects/b"), TouchedPath("objects")]),
     ]

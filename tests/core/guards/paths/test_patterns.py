@@ -15,7 +15,7 @@ from tests.rows import each_row
 from toolcharter.errors import Denied, ToolError
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths import glob_expand as patterns
-from toolcharter.guards.paths.glob_expand import all_names, expand, has_glob, lies_where_it_seems
+from toolcharter.guards.paths.glob_expand import expand, has_glob, is_harmless_failure, new_name_budget
 
 Expand = Callable[..., list[str]]
 
@@ -189,7 +189,7 @@ def test_what_nobody_can_open_lies_where_it_seems(error: Exception, *, expected:
     failure = error if isinstance(error, ToolError) else ToolError("x", reason="read_failure")
     failure.__cause__ = None if failure is error else error
 
-    assert lies_where_it_seems(failure) is expected
+    assert is_harmless_failure(failure) is expected
 
 
 def test_one_call_looks_at_so_many_names(
@@ -198,7 +198,7 @@ def test_one_call_looks_at_so_many_names(
     """A folder counts as one more than it holds; several globs share a budget, and a glob alone has its own."""
     fill(workspace, "a", "b", "d/c")
     monkeypatch.setattr(patterns, "MAX_NAMES", 5)
-    budget = all_names()
+    budget = new_name_budget()
 
     assert sorted(expand(paths, ".", "[a-z]", budget)) == ["[a-z]", "a", "b", "d"]
     with pytest.raises(Denied, match="not_understood") as caught:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.guards.paths.git_dirs import repository_folders, ways
+from toolcharter.guards.paths.git_dirs import paths_through_links, repository_folders
 
 
 def test_repository_of_its_own_needs_no_more(workspace: Path) -> None:
@@ -70,11 +70,11 @@ def test_way_with_a_climb_ends_before_it(workspace: Path) -> None:
     (workspace / "a/b").mkdir(parents=True)
     (workspace / "link").symlink_to("a/b")
 
-    assert list(ways(workspace, "link/c/../../d")) == [workspace / "link/c", workspace / "a/d"]
+    assert list(paths_through_links(workspace, "link/c/../../d")) == [workspace / "link/c", workspace / "a/d"]
 
 
 def test_links_without_an_end_are_walked_for_a_while(workspace: Path) -> None:
     """As the kernel does."""
     (workspace / "loop").symlink_to("loop")
 
-    assert set(ways(workspace, "loop")) == {workspace / "loop"}
+    assert set(paths_through_links(workspace, "loop")) == {workspace / "loop"}

@@ -263,7 +263,7 @@ def test_closed_guard_opens_nothing_and_ends_nobody(tree: Path, outside: Path) -
     paths = WorkspacePaths(tree)
     view = paths.narrowed(read_roots=[outside])
     view.open_file(f"{outside}/secret.txt").close()
-    held = paths._roots.workspace.held()
+    held = paths._roots.workspace.ensure_open()
 
     paths.close()
 
@@ -325,7 +325,7 @@ def test_kernel_is_not_asked_where_its_number_is_unknown(
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(os, "uname", lambda: type("uname", (), {"machine": machine}))
 
-    assert kernel.opener(0) is kernel.never
+    assert kernel.make_opener(0) is kernel.fail_to_open
 
 
 def test_sixteen_threads_share_a_guard(tree: Path) -> None:
