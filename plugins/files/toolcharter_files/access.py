@@ -6,10 +6,10 @@ from enum import StrEnum
 from pydantic import field_validator
 
 from toolcharter import Denied, ToolRuntime
-from toolcharter_files.common import ProtectingPolicy, representable
-from toolcharter_files.globs import MAX_GLOBS, Glob, InvalidGlob, escaped, matcher
-from toolcharter_files.overlap import meeting
-from toolcharter_files.policy import require_sense, scope
+from toolcharter_files.common import ProtectingPolicy, to_valid_text
+from toolcharter_files.globs import MAX_GLOBS, Glob, InvalidGlob, compile_matcher, escape_glob
+from toolcharter_files.overlap import common_path
+from toolcharter_files.policy import parse_writable, require_meaningful
 
 
 class AccessReason(StrEnum):
@@ -27,13 +27,13 @@ class ChangingPolicy(ProtectingPolicy):
 
     @field_validator("writable")
     @classmethod
-    def _understood(cls, globs: tuple[str, ...]) -> tuple[str, ...]:
+    def _require_usable(cls, globs: tuple[str, ...]) -> tuple[str, ...]:
         if len(globs) > MAX_GLOBS:
             raise ValueError(f"there are more than {MAX_GLOBS} globs")
         try:
-            matcher(scope(globs))
+            compile_matcher(parse_writable(globs))
             for glob in globs:
-                require_sense(glob)
+                require_meaningful(glob)
         except InvalidGlob as error:
             raise ValueError(f"{error}; write one such as 'src/**'") from error
         return globs
@@ -43,8 +43,8 @@ class Access:
     """The paths that one tool may change under its policy."""
 
     def __init__(self, policy: ChangingPolicy, rt: ToolRuntime) -> None:
-        self._scope = scope(policy.writable)
-        self._in_scope: Callable[[str], bool] = matcher(self._scope) if self._scope else lambda _: False
+        self._scope = parse_writable(policy.writable)
+        self._in_scope: Callable[[str], bool] = compile_matcher(self._scope) if self._scope else lambda _: False
         self.paths = rt.paths.narrowed(protected=policy.protected)
 
     def require_scope(self, *names: str) -> None:
@@ -54,8 +54,8 @@ class Access:
             Denied: `outside_write_scope`.
         """
         for name in names:
-            if not self._in_scope(representable(name)):
-                raise _outside(name)
+            if not self._in_scope(to_valid_text(name)):
+                raise _outside_scope(name)
 
     def require_scope_for_folder(self, name: str) -> None:
         """Refuse to make the folder *name* unless the policy lets the tool change it or some path below it.
@@ -63,10 +63,10 @@ class Access:
         Raises:
             Denied: `outside_write_scope`.
         """
-        below = Glob(".", f"{escaped(name)}/**", anchored=True)
-        if not self._in_scope(name) and not any(meeting(glob, below) is not None for glob in self._scope):
-            raise _outside(name)
+        below = Glob(".", f"{escape_glob(name)}/**", anchored=True)
+        if not self._in_scope(name) and not any(common_path(glob, below) is not None for glob in self._scope):
+            raise _outside_scope(name)
 
 
-def _outside(name: str) -> Denied:
+def _outside_scope(name: str) -> Denied:
     return Denied(AccessReason.OUTSIDE_WRITE_SCOPE, f"The profile does not allow changes to {name!r}.")

@@ -5,31 +5,31 @@ from itertools import takewhile
 from time import monotonic
 
 from toolcharter import Claim, Lease, ToolError
-from toolcharter_files.globs import Glob, alternatives, name_expression, parse_whole, path_expression
-from toolcharter_files.overlap import meeting
+from toolcharter_files.globs import Glob, expand_braces, name_expression, parse_whole_glob, path_expression
+from toolcharter_files.overlap import common_path
 
 _DEEP = "**"
 _BELOW = "(?s:.+)"
 
 
-def claim(text: str) -> Claim:
+def build_claim(text: str) -> Claim:
     """Return the claim for the paths that a glob matches.
 
     Raises:
-        InvalidGlob: As `parse_whole`.
+        InvalidGlob: As `parse_whole_glob`.
     """
-    glob = parse_whole(text)
-    ways = alternatives(glob.rest)
-    paths = _either(path_expression(way, anchored=glob.anchored) for way in ways)
-    return Claim(text, paths, _either(_folders(way, anchored=glob.anchored) for way in ways))
+    glob = parse_whole_glob(text)
+    ways = expand_braces(glob.rest)
+    paths = _alternation(path_expression(way, anchored=glob.anchored) for way in ways)
+    return Claim(text, paths, _alternation(_folder_expression(way, anchored=glob.anchored) for way in ways))
 
 
-def in_the_way(held: Sequence[Lease], wanted: Sequence[Glob], deadline: float) -> Iterator[Lease]:
+def find_conflicts(held: Sequence[Lease], wanted: Sequence[Glob], deadline: float) -> Iterator[Lease]:
     """Yield the leases that share a path with one of *wanted*.
 
     Args:
         held: The leases of other owners.
-        wanted: Globs from `parse_whole`.
+        wanted: Globs from `parse_whole_glob`.
         deadline: On `time.monotonic`'s clock.
 
     Raises:
@@ -38,16 +38,16 @@ def in_the_way(held: Sequence[Lease], wanted: Sequence[Glob], deadline: float) -
     for lease in held:
         if monotonic() > deadline:
             raise ToolError("The locks could not be compared in time.", reason="timed_out", retryable=True)
-        glob = parse_whole(lease.name)
-        if any(meeting(glob, each) is not None for each in wanted):
+        glob = parse_whole_glob(lease.name)
+        if any(common_path(glob, each) is not None for each in wanted):
             yield lease
 
 
-def _either(ways: Iterator[str]) -> str:
+def _alternation(ways: Iterator[str]) -> str:
     return "|".join(f"(?:{way})" for way in ways)
 
 
-def _folders(way: str, *, anchored: bool) -> str:
+def _folder_expression(way: str, *, anchored: bool) -> str:
     """An expression for folders that could contain a match: `a` and `a/*` for `a/*/b`, all below `a` for `a/**/b`."""
     parts = way.split("/") if anchored else [_DEEP]
     plain = list(takewhile(lambda part: part != _DEEP, parts))

@@ -25,7 +25,7 @@ class ProtectingPolicy(ToolPolicy):
 
     @field_validator("protected")
     @classmethod
-    def _protecting(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+    def _require_effect(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         for entry in entries:
             if not entry.strip("/") or ".." in entry.split("/"):
                 raise ValueError(f"{entry!r} protects nothing; write a name such as '.env.*' or a folder's path")
@@ -51,22 +51,22 @@ class FilesPolicy(ProtectingPolicy):
         return rt.paths.narrowed(read_roots=self.read_roots, protected=self.protected)
 
 
-def smaller(limit: int, asked: int | None) -> int:
+def effective_limit(limit: int, asked: int | None) -> int:
     """Return the smaller of the policy's *limit* and the number that the call asked for."""
     return limit if asked is None else min(limit, asked)
 
 
-def representable(name: str) -> str:
+def to_valid_text(name: str) -> str:
     """Return *name* as text that JSON can carry: bytes that are not UTF-8 become U+FFFD."""
     return name.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def one_line(name: str) -> str:
+def quote_unprintable(name: str) -> str:
     """Return *name* for a line of text: quoted if it has characters that do not print, such as a line break."""
     return name if name.isprintable() else repr(name)
 
 
-def cut_at_border(text: str, limit: int) -> str:
+def cut_between_tokens(text: str, limit: int) -> str:
     """Return at most *limit* characters of *text*, cut between tokens.
 
     The scrubber would not recognise half a secret.

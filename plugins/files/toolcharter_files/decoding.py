@@ -4,7 +4,7 @@ import codecs
 from typing import NamedTuple
 
 from toolcharter import ToolError
-from toolcharter_files.text import CHUNK_BYTES, NotText, candidates
+from toolcharter_files.text import CHUNK_BYTES, NotText, candidate_encodings
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -23,7 +23,7 @@ class Decoded(NamedTuple):
     mark: bytes
     """The byte-order mark at the beginning of the file; empty if there is none."""
 
-    def encoded(self, text: str) -> bytes:
+    def encode(self, text: str) -> bytes:
         """Encode *text* as this file is encoded, with its byte-order mark.
 
         Raises:
@@ -49,7 +49,7 @@ def decode(raw: bytes, encoding: str | None) -> Decoded:
     mark, marked = next(((mark, name) for mark, name in _MARKS if raw.startswith(mark)), (b"", ""))
     if encoding is not None and not marked.startswith(encoding):
         mark = b""
-    names = (marked,) if mark else (encoding,) if encoding else candidates(raw[:CHUNK_BYTES])
+    names = (marked,) if mark else (encoding,) if encoding else candidate_encodings(raw[:CHUNK_BYTES])
     body = raw[len(mark) :]
     for name in names:
         try:

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
-from toolcharter_files.common import PATH_ALIASES, one_line
+from toolcharter_files.common import PATH_ALIASES, quote_unprintable
 
 
 class DeleteFilePolicy(ChangingPolicy):
@@ -37,7 +37,7 @@ def build(workspace: Path, policy: DeleteFilePolicy, rt: ToolRuntime) -> Callabl
             ctx.policy_passed()
             place.delete()
             data = DeleteFileData(path=place.path, kind=place.kind)
-        return ctx.ok(f"Deleted {one_line(data['path'])}", data=data)
+        return ctx.ok(f"Deleted {quote_unprintable(data['path'])}", data=data)
 
     return delete_file
 

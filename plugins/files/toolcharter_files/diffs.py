@@ -6,8 +6,8 @@ The diff is made after the file is written. If it takes too long, it is left out
 from collections.abc import Callable
 
 from toolcharter import ToolError, ToolRuntime
-from toolcharter_files.common import cut_at_border
-from toolcharter_files.edits import edit_changes, places, unified, whole_change
+from toolcharter_files.common import cut_between_tokens
+from toolcharter_files.edits import edit_changes, find_occurrences, format_unified_diff, whole_change
 
 MAX_DIFF_CHARS = 20_000
 SMALL_CHARS = 50_000
@@ -35,17 +35,17 @@ def diff_of(rt: ToolRuntime, make: Callable[..., str], *texts: str) -> str | Non
 def diff_of_edit(path: str, text: str, old: str, new: str) -> str:
     """Return the diff for replacing *old* by *new* everywhere in *text*."""
     # Each place adds at least one character to the removed lines: the limit would cut off all further places.
-    changes = edit_changes(text, old, new, places(text, old, MAX_DIFF_CHARS))
-    return cut_diff(unified(path, text, text.replace(old, new), changes))
+    changes = edit_changes(text, old, new, find_occurrences(text, old, MAX_DIFF_CHARS))
+    return cut_diff(format_unified_diff(path, text, text.replace(old, new), changes))
 
 
 def diff_of_write(path: str, old: str, new: str) -> str:
     """Return the diff for replacing the whole text *old* by *new*."""
-    return cut_diff(unified(path, old, new, whole_change(old, new)))
+    return cut_diff(format_unified_diff(path, old, new, whole_change(old, new)))
 
 
 def cut_diff(diff: str) -> str:
     """Return at most `MAX_DIFF_CHARS` characters of *diff*, and say if it was cut."""
     if len(diff) <= MAX_DIFF_CHARS:
         return diff
-    return cut_at_border(diff, MAX_DIFF_CHARS) + "\n[truncated: the rest of the diff]"
+    return cut_between_tokens(diff, MAX_DIFF_CHARS) + "\n[truncated: the rest of the diff]"

@@ -7,10 +7,10 @@ from typing import TypedDict
 
 from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
-from toolcharter_files.common import PATH_ALIASES, Count, one_line
+from toolcharter_files.common import PATH_ALIASES, Count, quote_unprintable
 from toolcharter_files.decoding import Decoded, decode
 from toolcharter_files.diffs import diff_of, diff_of_edit
-from toolcharter_files.edits import line_numbers, places
+from toolcharter_files.edits import find_occurrences, line_numbers
 from toolcharter_files.text import Encoding, NotText
 
 MAX_PLACES = 20
@@ -71,15 +71,15 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             raise ToolError("old_string is empty; give the text to replace.", reason=EditFileReason.EMPTY_OLD_STRING)
         with access.paths.open_place(path) as place:
             access.require_scope(place.path)
-            decoded = _text(place, path, policy.max_file_bytes, encoding)
+            decoded = _read_text(place, path, policy.max_file_bytes, encoding)
             text = decoded.text
             count = text.count(old_string)
-            lines = line_numbers(text, places(text, old_string, MAX_LINES))
-            _require(path, text, old_string, lines, count, replace_all=replace_all)
+            lines = line_numbers(text, find_occurrences(text, old_string, MAX_LINES))
+            _require_count(path, text, old_string, lines, count, replace_all=replace_all)
             # Checked before the text is built: a long text in many places would take all memory.
             # The count of characters is a lower bound of the size in bytes.
             _require_size(path, len(text) + count * (len(new_string) - len(old_string)), policy.max_file_bytes)
-            raw = decoded.encoded(text.replace(old_string, new_string))
+            raw = decoded.encode(text.replace(old_string, new_string))
             _require_size(path, len(raw), policy.max_file_bytes)
             ctx.policy_passed()
             if old_string != new_string:
@@ -87,7 +87,7 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             diff = diff_of(rt, diff_of_edit, place.path, text, old_string, new_string)
             data = EditFileData(path=place.path, replacements=count, lines=lines)
         said = "no change" if old_string == new_string else f"{count} replacement{'s' if count > 1 else ''}"
-        return ctx.ok(f"Edited file: {one_line(place.path)} ({said})", data=data, user_text=diff)
+        return ctx.ok(f"Edited file: {quote_unprintable(place.path)} ({said})", data=data, user_text=diff)
 
     return edit_file
 
@@ -112,7 +112,7 @@ SPEC = ToolSpec(
 )
 
 
-def _text(place: OpenPlace, path: str, max_bytes: int, encoding: str | None) -> Decoded:
+def _read_text(place: OpenPlace, path: str, max_bytes: int, encoding: str | None) -> Decoded:
     if place.kind == "missing":
         hint = "Write a new file with write_file, or look for this one with glob."
         raise ToolError(f"{path!r} does not exist.", reason="path_not_found", hint=hint)
@@ -130,7 +130,7 @@ def _require_size(path: str, size: int, max_bytes: int) -> None:
         raise ToolError(message, reason=EditFileReason.FILE_TOO_LARGE)
 
 
-def _require(path: str, text: str, old: str, lines: list[int], count: int, *, replace_all: bool) -> None:
+def _require_count(path: str, text: str, old: str, lines: list[int], count: int, *, replace_all: bool) -> None:
     if not lines:
         hint = "Read the file again; the text must match exactly."
         if "\r\n" in text and old.replace("\n", "\r\n") in text:

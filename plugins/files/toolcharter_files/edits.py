@@ -19,7 +19,7 @@ class Change(NamedTuple):
     lines: list[str]
 
 
-def places(text: str, old: str, most: int | None = None) -> list[int]:
+def find_occurrences(text: str, old: str, most: int | None = None) -> list[int]:
     """Return the offsets of *old* in *text*, in order and without overlaps; at most *most* of them."""
     found, at = list[int](), text.find(old)
     while at >= 0 and len(found) != most:
@@ -38,13 +38,13 @@ def line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
     return numbers
 
 
-def unified(path: str, old: str, new: str, changes: Sequence[Change]) -> str:
+def format_unified_diff(path: str, old: str, new: str, changes: Sequence[Change]) -> str:
     """Return the change of a file as a unified diff; empty if nothing changed.
 
     Source: POSIX, diff, "Diff -u Output Format".
     """
-    before = lines_of(old)
-    hunks = "".join(_hunk(before, group, shift) for group, shift in _groups(changes))
+    before = split_lines(old)
+    hunks = "".join(_hunk(before, group, shift) for group, shift in _hunk_groups(changes))
     if not hunks:
         return ""
     first = f"a/{path}" if old else "/dev/null"
@@ -54,7 +54,7 @@ def unified(path: str, old: str, new: str, changes: Sequence[Change]) -> str:
 
 def whole_change(old: str, new: str) -> list[Change]:
     """Return the difference of two texts as one change, without their common first and last lines; empty if equal."""
-    change = trimmed(lines_of(old), Change(0, len(lines_of(old)), lines_of(new)))
+    change = trim_change(split_lines(old), Change(0, len(split_lines(old)), split_lines(new)))
     return [change] if change else []
 
 
@@ -65,19 +65,19 @@ def edit_changes(text: str, old: str, new: str, offsets: Sequence[int]) -> list[
         text: The text before the change.
         old: The text to replace.
         new: The text that replaces it.
-        offsets: The offsets of *old*, as `places` finds them.
+        offsets: The offsets of *old*, as `find_occurrences` finds them.
     """
-    before = lines_of(text)
+    before = split_lines(text)
     starts = [0, *accumulate(map(len, before))]
     changes = list[Change]()
-    for first, last in _blocks(starts, [(offset, offset + len(old)) for offset in offsets]):
-        lines = lines_of(text[starts[first] : starts[last + 1]].replace(old, new))
-        change = trimmed(before, Change(first, last + 1, lines))
+    for first, last in _merge_blocks(starts, [(offset, offset + len(old)) for offset in offsets]):
+        lines = split_lines(text[starts[first] : starts[last + 1]].replace(old, new))
+        change = trim_change(before, Change(first, last + 1, lines))
         changes += [change] if change else []
     return changes
 
 
-def _blocks(starts: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_blocks(starts: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The first and last line that each of *spans* touches; spans that share a line are merged."""
     blocks = list[tuple[int, int]]()
     for start, end in spans:
@@ -90,13 +90,13 @@ def _blocks(starts: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[tup
     return blocks
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Split *text* into lines and keep their line feeds. No other character ends a line."""
     lines = [f"{line}\n" for line in text.split("\n")]
     return [*lines[:-1], lines[-1][:-1]] if lines[-1] != "\n" else lines[:-1]
 
 
-def trimmed(before: Sequence[str], change: Change) -> Change | None:
+def trim_change(before: Sequence[str], change: Change) -> Change | None:
     """Return *change* without the unchanged lines at its start and end; None if no line changes."""
     start, end, lines = change
     head = 0
@@ -109,7 +109,7 @@ def trimmed(before: Sequence[str], change: Change) -> Change | None:
     return kept if kept.start < kept.end or kept.lines else None
 
 
-def _groups(changes: Sequence[Change]) -> Iterator[tuple[list[Change], int]]:
+def _hunk_groups(changes: Sequence[Change]) -> Iterator[tuple[list[Change], int]]:
     """Yield the changes of each hunk, and by how many lines earlier hunks have shifted it."""
     group, shift, moved = list[Change](), 0, 0
     for change in changes:
@@ -133,9 +133,9 @@ def _hunk(before: Sequence[str], group: Sequence[Change], shift: int) -> str:
         at = change.end
     body += [f" {line}" for line in before[at:end]]
     marked = "".join(line if line.endswith("\n") else f"{line}\n{_NO_NEWLINE}" for line in body)
-    return f"@@ -{_range(start, end - start)} +{_range(start + shift, end - start + added)} @@\n{marked}"
+    return f"@@ -{_format_range(start, end - start)} +{_format_range(start + shift, end - start + added)} @@\n{marked}"
 
 
-def _range(start: int, count: int) -> str:
+def _format_range(start: int, count: int) -> str:
     # An empty range has the number of the line before it.
     return f"{start + (count > 0)}" if count == 1 else f"{start + (count > 0)},{count}"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TypedDict
 
 from toolcharter import Denied, Paths, ToolError, ToolRuntime, ToolSpec
-from toolcharter_files.common import Count, FilesPolicy, one_line, representable, smaller
+from toolcharter_files.common import Count, FilesPolicy, effective_limit, quote_unprintable, to_valid_text
 from toolcharter_files.ripgrep import list_names
-from toolcharter_files.scopes import Scope, parse_all, scopes
+from toolcharter_files.scopes import Scope, open_scopes, parse_all
 
 
 class GlobPolicy(FilesPolicy):
@@ -51,12 +51,12 @@ def build(
         """
         ctx = rt.start("glob", globs=globs, path=path)
         parsed = parse_all(globs)
-        with scopes(paths, path, parsed) as places:
+        with open_scopes(paths, path, parsed) as scopes:
             ctx.policy_passed()
-            found, cut = _found(rt, places)
-        items, more = _opened(paths, found, smaller(policy.max_results, max_results))
+            found, cut = _find_names(rt, scopes)
+        items, more = _existing_paths(paths, found, effective_limit(policy.max_results, max_results))
         truncated = cut or more
-        lines = [one_line(item) for item in items] or ["No file matches."]
+        lines = [quote_unprintable(item) for item in items] or ["No file matches."]
         if truncated:
             lines.append(f"[truncated: the first {len(items)} paths; narrow the globs]")
         return ctx.ok("\n".join(lines), data={"items": items, "truncated": truncated}, truncated=truncated)
@@ -82,27 +82,27 @@ SPEC = ToolSpec(
 )  # fmt: skip
 
 
-def _found(rt: ToolRuntime, places: list[Scope]) -> tuple[list[str], bool]:
+def _find_names(rt: ToolRuntime, scopes: list[Scope]) -> tuple[list[str], bool]:
     found: set[str] = set()
     cut = False
-    for scope in places:
+    for scope in scopes:
         found.update(map(scope.path, scope.virtual()))
         if not scope.folder.is_on_disk():
             continue
         names, incomplete = list_names(rt, scope.folder, scope.globs)
-        found.update(scope.path(name) for name in names if scope.takes(name))
+        found.update(scope.path(name) for name in names if scope.includes(name))
         cut = cut or incomplete
     return sorted(found), cut
 
 
-def _opened(paths: Paths, found: list[str], limit: int) -> tuple[list[str], bool]:
+def _existing_paths(paths: Paths, found: list[str], limit: int) -> tuple[list[str], bool]:
     """The paths of *found* that exist now and may be shown, at most *limit*, and whether there are more."""
     items: list[str] = []
     for name in found:
         if len(items) == limit:
             return items, True
         if _exists(paths, name):
-            items.append(representable(name))
+            items.append(to_valid_text(name))
     return items, False
 
 

@@ -37,7 +37,7 @@ class Glob(NamedTuple):
     """False for a glob without `/`, which matches names at any depth."""
 
 
-def parse(text: str) -> Glob:
+def parse_glob(text: str) -> Glob:
     """Parse one glob, and split off its folder.
 
     Raises:
@@ -61,7 +61,7 @@ def parse(text: str) -> Glob:
     return Glob(root + "/".join(folder) or ".", "/".join(rest), anchored)
 
 
-def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
+def compile_matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
     """Return a function that says whether a path, relative to the globs' folder, matches any of *globs*.
 
     Raises:
@@ -70,7 +70,7 @@ def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
     """
     re2 = import_module("re2")  # on first use; it has no type hints
 
-    parts = [(each, glob.anchored) for glob in globs for each in alternatives(glob.rest)]
+    parts = [(each, glob.anchored) for glob in globs for each in expand_braces(glob.rest)]
     if sum(len(each) for each, _ in parts) > MAX_TOTAL_CHARS:
         raise InvalidGlob(f"the globs have more than {MAX_TOTAL_CHARS} characters together, braces multiplied out")
     options = re2.Options()
@@ -84,20 +84,20 @@ def matcher(globs: Iterable[Glob]) -> Callable[[str], bool]:
     return lambda path: compiled.fullmatch(path) is not None
 
 
-def parse_whole(text: str) -> Glob:
+def parse_whole_glob(text: str) -> Glob:
     """Parse a glob over paths relative to the workspace, without a split.
 
     A name without special characters matches that one path, not names at any depth.
 
     Raises:
-        InvalidGlob: As for `parse` and `matcher`; or the glob is absolute or has a `..`.
+        InvalidGlob: As for `parse_glob` and `compile_matcher`; or the glob is absolute or has a `..`.
     """
-    glob = parse(text)
+    glob = parse_glob(text)
     parts = [part for part in (*glob.folder.split("/"), *glob.rest.split("/")) if part != "."]
     if text.startswith("/") or ".." in parts:
         raise InvalidGlob(f"{text!r} is not relative to the workspace")
     whole = Glob(".", "/".join(parts), glob.anchored or is_plain(text))
-    matcher([whole])
+    compile_matcher([whole])
     return whole
 
 
@@ -106,7 +106,7 @@ def is_plain(text: str) -> bool:
     return _SPECIAL.isdisjoint(text)
 
 
-def alternatives(text: str) -> list[str]:
+def expand_braces(text: str) -> list[str]:
     """Expand the braces of *text* into all alternatives.
 
     Raises:
@@ -127,7 +127,7 @@ def alternatives(text: str) -> list[str]:
     return done
 
 
-def escaped(name: str) -> str:
+def escape_glob(name: str) -> str:
     """Return a glob that matches *name* literally."""
     return _SIGNS.sub(r"\\\1", name)
 
@@ -163,7 +163,7 @@ def name_expression(name: str) -> str:
         elif char == "?":
             source += "[^/]"
         elif char == "[" and (end := name.find("]", at + 1 + (name[at : at + 1] == "!"))) > 0:
-            source += _class(name[at:end])
+            source += _class_expression(name[at:end])
             at = end + 1
         else:
             if char == "\\" and at < len(name):
@@ -172,7 +172,7 @@ def name_expression(name: str) -> str:
     return source
 
 
-def _class(inner: str) -> str:
+def _class_expression(inner: str) -> str:
     negated = inner[:1] in {"!", "^"}
     body = "".join("\\" + char if char in "\\[]^&~" else char for char in inner[negated:])
     return f"[{'^/' if negated else ''}{body}]"

@@ -16,14 +16,14 @@ from toolcharter_files.common import (
     PATH_ALIASES,
     Count,
     FilesPolicy,
-    cut_at_border,
-    one_line,
-    representable,
-    smaller,
+    cut_between_tokens,
+    effective_limit,
+    quote_unprintable,
+    to_valid_text,
 )
-from toolcharter_files.keys import without_keys
+from toolcharter_files.keys import mask_keys
 from toolcharter_files.ripgrep import search_bytes, search_folder
-from toolcharter_files.scopes import Scope, parse_all, scopes
+from toolcharter_files.scopes import Scope, open_scopes, parse_all
 from toolcharter_files.text import FALLBACK, NotText, read_lines
 
 MAX_QUERY_CHARS = 10_000
@@ -115,17 +115,19 @@ def build(
             max_results: Return at most this many matching lines; the profile may allow fewer.
         """
         ctx = rt.start("grep", query=query, path=path)
-        limit = smaller(policy.max_results, max_results)
+        limit = effective_limit(policy.max_results, max_results)
         options = _options(query, limit, literal=literal, ignore_case=ignore_case)
         parsed = parse_all(globs)
         with ExitStack() as stack:
             try:
-                places, file = stack.enter_context(scopes(paths, path, parsed)), None
+                scopes, file = stack.enter_context(open_scopes(paths, path, parsed)), None
             except ToolError as error:
-                places, file = [], stack.enter_context(_one_file(paths, path, error))
+                scopes, file = [], stack.enter_context(_open_single_file(paths, path, error))
             ctx.policy_passed()
-            hits, cut = _in_file(rt, file, policy, options) if file else _in_folders(rt, paths, places, policy, options)
-        lines = list(islice(_read(paths, hits, policy, min(context, policy.max_context)), limit + 1))
+            hits, cut = (
+                _search_file(rt, file, policy, options) if file else _search_folders(rt, paths, scopes, policy, options)
+            )
+        lines = list(islice(_read_hits(paths, hits, policy, min(context, policy.max_context)), limit + 1))
         truncated = cut or len(lines) > limit
         shown = lines[:limit]
         matches = [
@@ -162,7 +164,7 @@ def _options(query: str, limit: int, *, literal: bool, ignore_case: bool) -> lis
     return [*switches, f"--max-count={limit + 1}", f"--regexp={query}"]
 
 
-def _one_file(paths: Paths, path: str, error: ToolError) -> OpenFile:
+def _open_single_file(paths: Paths, path: str, error: ToolError) -> OpenFile:
     """Open *path* as a file if *error* was raised because it is not a folder; else raise *error* again."""
     if error.reason != "not_directory":
         raise error
@@ -172,31 +174,31 @@ def _one_file(paths: Paths, path: str, error: ToolError) -> OpenFile:
         raise error from None
 
 
-def _in_file(rt: ToolRuntime, file: OpenFile, policy: GrepPolicy, options: list[str]) -> tuple[Hits, bool]:
+def _search_file(rt: ToolRuntime, file: OpenFile, policy: GrepPolicy, options: list[str]) -> tuple[Hits, bool]:
     if file.size > policy.max_file_bytes:
         raise ToolError(f"{file.path!r} has {file.size} bytes, too many to search.", reason=GrepReason.FILE_TOO_LARGE)
     found, cut = search_bytes(rt, file.read(policy.max_file_bytes), options)
     return {file.path: {(each.line, each.raw) for each in found}}, cut
 
 
-def _in_folders(
-    rt: ToolRuntime, paths: Paths, places: list[Scope], policy: GrepPolicy, options: list[str]
+def _search_folders(
+    rt: ToolRuntime, paths: Paths, scopes: list[Scope], policy: GrepPolicy, options: list[str]
 ) -> tuple[Hits, bool]:
-    virtual = {scope.path(name) for scope in places for name in scope.virtual()}
-    hits, cut = _in_virtual(rt, paths, sorted(virtual), policy, options)
+    virtual = {scope.path(name) for scope in scopes for name in scope.virtual()}
+    hits, cut = _search_virtual(rt, paths, sorted(virtual), policy, options)
     limits = [f"--max-filesize={policy.max_file_bytes}", *options]
-    for scope in places:
+    for scope in scopes:
         if not scope.folder.is_on_disk():
             continue
         found, incomplete = search_folder(rt, scope.folder, scope.globs, limits)
         cut = cut or incomplete
         for name, group in groupby(found, key=lambda each: each.name):
-            if scope.takes(name):
+            if scope.includes(name):
                 hits.setdefault(scope.path(name), set()).update((each.line, each.raw) for each in group)
     return hits, cut
 
 
-def _in_virtual(
+def _search_virtual(
     rt: ToolRuntime, paths: Paths, names: list[str], policy: GrepPolicy, options: list[str]
 ) -> tuple[Hits, bool]:
     """Search files that are not on the disk. Ripgrep cannot open them: it gets their contents, joined into one text."""
@@ -235,7 +237,7 @@ def _virtual_content(paths: Paths, name: str, most: int) -> bytes:
         return b""
 
 
-def _read(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterator[Line]:
+def _read_hits(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterator[Line]:
     """Read the lines of *hits* again through the path guard; drop those that have changed since ripgrep found them."""
     for path in sorted(hits):
         try:
@@ -244,7 +246,7 @@ def _read(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> Iterato
         except (Denied, ToolError, NotText):
             continue  # it changed since ripgrep saw it
         content = found.content.split("\n")
-        shown = without_keys(content)
+        shown = mask_keys(content)
         encoding = FALLBACK if found.encoding == FALLBACK else "utf-8"
         for number, raw in sorted(hits[path]):
             if number <= len(content) and content[number - 1].encode(encoding) == raw:
@@ -256,12 +258,14 @@ def _line(path: str, content: list[str], number: int, context: int) -> Line:
     after = content[number : number + context]
     if content[-1] == "" and number + context >= len(content):
         after = content[number:-1]
-    return Line(representable(path), number, _shown(content[number - 1]), [*map(_shown, before)], [*map(_shown, after)])
+    return Line(
+        to_valid_text(path), number, _cut_line(content[number - 1]), [*map(_cut_line, before)], [*map(_cut_line, after)]
+    )
 
 
-def _shown(line: str) -> str:
+def _cut_line(line: str) -> str:
     line = line.removesuffix("\r")
-    short = cut_at_border(line, MAX_LINE_CHARS)
+    short = cut_between_tokens(line, MAX_LINE_CHARS)
     return line if short == line else f"{short}[...]"
 
 
@@ -285,4 +289,4 @@ def _rows(lines: list[Line]) -> Iterator[str]:
                 yield "--"
             first = False
             mark = ":" if number in matching else "-"
-            yield f"{one_line(path)}{mark}{number}{mark}{shown[number]}"
+            yield f"{quote_unprintable(path)}{mark}{number}{mark}{shown[number]}"

@@ -16,7 +16,7 @@ class KeyLines:
     def __init__(self) -> None:
         self._is_inside = False
 
-    def takes(self, line: str) -> bool:
+    def feed(self, line: str) -> bool:
         """Read the next line; return whether it is inside a key, between the `BEGIN` and the `END` line."""
         was_inside = self._is_inside
         text = line.strip()
@@ -28,20 +28,20 @@ class KeyLines:
         return was_inside and self._is_inside
 
 
-def without_keys(lines: Iterable[str]) -> list[str]:
+def mask_keys(lines: Iterable[str]) -> list[str]:
     """Return *lines* with a mask for each line inside a private key."""
     keys = KeyLines()
-    return [MASK if keys.takes(line) and line.strip() else line for line in lines]
+    return [MASK if keys.feed(line) and line.strip() else line for line in lines]
 
 
-def without_rest_of_key(above: Iterable[str], text: str) -> str:
+def mask_rest_of_key(above: Iterable[str], text: str) -> str:
     """Return *text* with a mask for the lines of a private key that begins in the lines *above* it."""
     keys = KeyLines()
     for line in above:
-        keys.takes(line)
+        keys.feed(line)
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        if not keys.takes(line):
+        if not keys.feed(line):
             break
         lines[number] = MASK if line.strip() else line
     return "\n".join(lines)

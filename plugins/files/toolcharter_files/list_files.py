@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from toolcharter import Entry, ToolRuntime, ToolSpec
-from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, one_line, representable, smaller
+from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, effective_limit, quote_unprintable, to_valid_text
 
 _MARKS = {"folder": "/", "link": "@", "file": "", "other": "?"}
 
@@ -56,10 +56,10 @@ def build(
         with paths.open_folder(path) as folder:
             ctx.policy_passed()
             entries = list(folder.entries())
-            shown = entries[: smaller(policy.max_results, max_results)]
+            shown = entries[: effective_limit(policy.max_results, max_results)]
             data = {
                 "path": folder.path,
-                "items": [{"name": representable(each.name), "kind": each.kind, "size": each.size} for each in shown],
+                "items": [{"name": to_valid_text(each.name), "kind": each.kind, "size": each.size} for each in shown],
                 "total": len(entries),
                 "truncated": len(shown) < len(entries),
             }
@@ -91,5 +91,5 @@ def _text(shown: list[Entry], total: int) -> str:
 
 
 def _line(entry: Entry) -> str:
-    name = one_line(representable(entry.name)) + _MARKS[entry.kind]
+    name = quote_unprintable(to_valid_text(entry.name)) + _MARKS[entry.kind]
     return f"{name} ({entry.size} bytes)" if entry.kind == "file" else name

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TypedDict
 
 from toolcharter import Denied, Lease, Paths, ToolError, ToolPolicy, ToolRuntime, ToolSpec
-from toolcharter_files.claims import claim, in_the_way
-from toolcharter_files.common import Count, smaller
-from toolcharter_files.globs import InvalidGlob, alternatives, escaped, is_plain, parse, parse_whole
+from toolcharter_files.claims import build_claim, find_conflicts
+from toolcharter_files.common import Count, effective_limit
+from toolcharter_files.globs import InvalidGlob, escape_glob, expand_braces, is_plain, parse_glob, parse_whole_glob
 
 PATH_LOCKED = "path_locked"
 MAX_GLOBS = 32
@@ -51,24 +51,24 @@ def build(workspace: Path, policy: LockPathsPolicy, rt: ToolRuntime) -> Callable
             ttl_ms: How long the lock lasts at most, in milliseconds; the profile may allow less.
         """
         ctx = rt.start("lock_paths", globs=globs)
-        wanted = _with_targets(rt.paths, _understood([globs] if isinstance(globs, str) else globs))
-        ttl = smaller(policy.max_ttl_ms, ttl_ms)
-        parsed = [parse_whole(glob) for glob in wanted]
+        wanted = _with_targets(rt.paths, _require_globs([globs] if isinstance(globs, str) else globs))
+        ttl = effective_limit(policy.max_ttl_ms, ttl_ms)
+        parsed = [parse_whole_glob(glob) for glob in wanted]
 
         free: set[str] = set()
 
-        def met(held: list[Lease]) -> list[Lease]:
+        def find_new_conflicts(held: list[Lease]) -> list[Lease]:
             """Return the leases in the way. Skip the globs that an earlier call found free.
 
             `acquire` calls this again while it keeps all other writers waiting.
             """
-            found = list(in_the_way([lease for lease in held if lease.name not in free], parsed, rt.deadline))
+            found = list(find_conflicts([lease for lease in held if lease.name not in free], parsed, rt.deadline))
             free.update({lease.name for lease in held} - {lease.name for lease in found})
             return found
 
-        _require_free(met(rt.leases.others()))
+        _require_free(find_new_conflicts(rt.leases.others()))
         ctx.policy_passed()
-        lock_id, taken = rt.leases.acquire([claim(glob) for glob in wanted], ttl / 1000, met)
+        lock_id, taken = rt.leases.acquire([build_claim(glob) for glob in wanted], ttl / 1000, find_new_conflicts)
         _require_free(taken)
         data = LockPathsData(lock_id=lock_id, globs=wanted, ttl_ms=ttl)
         return ctx.ok(f"Locked {', '.join(wanted)} for {ttl} ms, as {lock_id}", data=data)
@@ -90,7 +90,7 @@ SPEC = ToolSpec(
 )
 
 
-def _understood(globs: list[str]) -> list[str]:
+def _require_globs(globs: list[str]) -> list[str]:
     if not 1 <= len(globs) <= MAX_GLOBS:
         raise ToolError(f"Give 1 to {MAX_GLOBS} globs.", reason=LockPathsReason.INVALID_GLOB)
     for glob in globs:
@@ -100,22 +100,22 @@ def _understood(globs: list[str]) -> list[str]:
 
 def _with_targets(paths: Paths, globs: list[str]) -> list[str]:
     """*globs*, and the same globs with links resolved: a write through a link changes the link's target."""
-    targets = [_target(paths, glob) for glob in globs]
+    targets = [_resolve_target(paths, glob) for glob in globs]
     for target in targets:
         _require_small(target)
     return list(dict.fromkeys((*globs, *targets)))
 
 
-def _target(paths: Paths, glob: str) -> str:
-    split, whole = parse(glob), parse_whole(glob).rest
+def _resolve_target(paths: Paths, glob: str) -> str:
+    split, whole = parse_glob(glob), parse_whole_glob(glob).rest
     if is_plain(whole):
-        lies = _lies_at(paths, whole)
-        return glob if lies == whole else escaped(lies)
-    lies = _lies_at(paths, split.folder)
-    return glob if lies == split.folder else f"{escaped(lies)}/{split.rest}"
+        lies = _resolve_links(paths, whole)
+        return glob if lies == whole else escape_glob(lies)
+    lies = _resolve_links(paths, split.folder)
+    return glob if lies == split.folder else f"{escape_glob(lies)}/{split.rest}"
 
 
-def _lies_at(paths: Paths, path: str) -> str:
+def _resolve_links(paths: Paths, path: str) -> str:
     """*path* with links resolved; *path* itself if no file or folder can be opened there."""
     for opened in (paths.open_folder, paths.open_file):
         with suppress(Denied, ToolError), opened(path) as held:
@@ -125,7 +125,7 @@ def _lies_at(paths: Paths, path: str) -> str:
 
 def _require_small(glob: str) -> None:
     try:
-        fits = len(glob) <= MAX_CHARS and len(alternatives(parse_whole(glob).rest)) <= MAX_ALTERNATIVES
+        fits = len(glob) <= MAX_CHARS and len(expand_braces(parse_whole_glob(glob).rest)) <= MAX_ALTERNATIVES
     except InvalidGlob as error:
         raise ToolError(f"Invalid glob: {error}.", reason=LockPathsReason.INVALID_GLOB) from error
     if not fits:

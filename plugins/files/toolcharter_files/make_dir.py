@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from toolcharter import ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
-from toolcharter_files.common import PATH_ALIASES, one_line
+from toolcharter_files.common import PATH_ALIASES, quote_unprintable
 
 
 class MakeDirPolicy(ChangingPolicy):
@@ -37,7 +37,7 @@ def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[.
             place.make_folder()
             data = MakeDirData(path=place.path, created=place.kind == "missing")
         said = "Made folder" if data["created"] else "The folder exists already"
-        return ctx.ok(f"{said}: {one_line(data['path'])}", data=data)
+        return ctx.ok(f"{said}: {quote_unprintable(data['path'])}", data=data)
 
     return make_dir
 

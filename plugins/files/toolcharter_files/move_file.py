@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 from toolcharter import OpenPlace, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
-from toolcharter_files.common import PATH_ALIASES, one_line
+from toolcharter_files.common import PATH_ALIASES, quote_unprintable
 
 
 class MoveFilePolicy(ChangingPolicy):
@@ -44,7 +44,7 @@ def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[
             ctx.policy_passed()
             source.move(target)
             data = MoveFileData(path=source.path, to=target.path)
-        return ctx.ok(f"Moved {one_line(data['path'])} to {one_line(data['to'])}", data=data)
+        return ctx.ok(f"Moved {quote_unprintable(data['path'])} to {quote_unprintable(data['to'])}", data=data)
 
     return move_file
 

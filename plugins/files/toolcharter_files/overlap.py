@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolcharter_files.globs import Glob, alternatives
+from toolcharter_files.globs import Glob, expand_braces
 
 Ranges = tuple[tuple[int, int], ...]
 Position = tuple[int, int]
@@ -24,16 +24,16 @@ class Star(NamedTuple):
 Token = Ranges | Star
 
 
-def meeting(one: Glob, other: Glob) -> str | None:
+def common_path(one: Glob, other: Glob) -> str | None:
     """Return a path that both globs match; None if there is none.
 
     Args:
-        one: A glob from `parse_whole`.
-        other: Another glob from `parse_whole`.
+        one: A glob from `parse_whole_glob`.
+        other: Another glob from `parse_whole_glob`.
     """
     for first in _paths(one):
         for second in _paths(other):
-            found = _meet(first, second)
+            found = _common_match(first, second)
             if found is not None:
                 return found
     return None
@@ -42,7 +42,7 @@ def meeting(one: Glob, other: Glob) -> str | None:
 @lru_cache(1024)
 def _paths(glob: Glob) -> tuple[tuple[str, ...], ...]:
     """The components of each alternative. `**` matches any number of components, also none."""
-    return tuple(tuple(_components(text, anchored=glob.anchored)) for text in alternatives(glob.rest))
+    return tuple(tuple(_components(text, anchored=glob.anchored)) for text in expand_braces(glob.rest))
 
 
 def _components(text: str, *, anchored: bool) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _components(text: str, *, anchored: bool) -> Iterator[str]:
         yield "*"  # a final `**` matches at least one component
 
 
-def _meet(one: Sequence[str], other: Sequence[str]) -> str | None:
+def _common_match(one: Sequence[str], other: Sequence[str]) -> str | None:
     def steps(at: Position) -> Iterator[tuple[Position, str]]:
         first, second = at
         left = one[first] if first < len(one) else None
@@ -64,16 +64,16 @@ def _meet(one: Sequence[str], other: Sequence[str]) -> str | None:
             yield (first, second + 1), ""
         if left is None or right is None:
             return
-        name = _name(left, right)
+        name = _common_name(left, right)
         if name is not None:
             yield (first + (left != _DEEP), second + (right != _DEEP)), name
 
-    names = _search((0, 0), (len(one), len(other)), steps)
+    names = _shortest_steps((0, 0), (len(one), len(other)), steps)
     return None if names is None else "/".join(name for name in names if name)
 
 
 @lru_cache(4096)
-def _name(left: str, right: str) -> str | None:
+def _common_name(left: str, right: str) -> str | None:
     """A name that both components match, with `**` read as `*`; None if there is none."""
     one, other = _tokens(left), _tokens(right)
 
@@ -87,23 +87,23 @@ def _name(left: str, right: str) -> str | None:
             yield (first, second + 1), ""
         if a is None or b is None:
             return
-        char = _common(_ANY if isinstance(a, Star) else a, _ANY if isinstance(b, Star) else b)
+        char = _common_character(_ANY if isinstance(a, Star) else a, _ANY if isinstance(b, Star) else b)
         if char is not None and not (isinstance(a, Star) and isinstance(b, Star)):
             yield (first + (not isinstance(a, Star)), second + (not isinstance(b, Star))), char
 
-    found = _search((0, 0), (len(one), len(other)), steps)
+    found = _shortest_steps((0, 0), (len(one), len(other)), steps)
     # Two stars alone also match the empty text, which is not a name.
     return None if found is None else "".join(found) or "x"
 
 
-def _search(start: Position, end: Position, steps: Steps) -> list[str] | None:
+def _shortest_steps(start: Position, end: Position, steps: Steps) -> list[str] | None:
     """The texts of the steps on a shortest way from *start* to *end*, in order; None if there is no way."""
     came: dict[Position, tuple[Position, str]] = {start: (start, "")}
     waiting = deque([start])
     while waiting:
         at = waiting.popleft()
         if at == end:
-            return _way(came, at)
+            return _steps_to(came, at)
         for after, said in steps(at):
             if after not in came:
                 came[after] = (at, said)
@@ -111,7 +111,7 @@ def _search(start: Position, end: Position, steps: Steps) -> list[str] | None:
     return None
 
 
-def _way(came: dict[Position, tuple[Position, str]], at: Position) -> list[str]:
+def _steps_to(came: dict[Position, tuple[Position, str]], at: Position) -> list[str]:
     said = list[str]()
     while came[at][0] != at:
         at, word = came[at]
@@ -131,7 +131,7 @@ def _tokens(name: str) -> tuple[Token, ...]:
         elif char == "?":
             found.append(_ANY)
         elif char == "[" and (end := name.find("]", at + 1 + (name[at : at + 1] == "!"))) > 0:
-            found.append(_class(name[at:end]))
+            found.append(_parse_class(name[at:end]))
             at = end + 1
         else:
             if char == "\\" and at < len(name):
@@ -140,7 +140,7 @@ def _tokens(name: str) -> tuple[Token, ...]:
     return tuple(found)
 
 
-def _class(inner: str) -> Ranges:
+def _parse_class(inner: str) -> Ranges:
     negated = inner[:1] in {"!", "^"}
     ranges, at, body = list[tuple[int, int]](), 0, inner[negated:]
     while at < len(body):
@@ -150,10 +150,10 @@ def _class(inner: str) -> Ranges:
         else:
             ranges.append((ord(body[at]), ord(body[at])))
             at += 1
-    return tuple(_without(_ANY, ranges)) if negated else tuple(ranges)
+    return tuple(_subtract(_ANY, ranges)) if negated else tuple(ranges)
 
 
-def _without(ranges: Ranges, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _subtract(ranges: Ranges, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     left = list(ranges)
     for low, high in taken:
         left = [part for start, end in left for part in ((start, min(end, low - 1)), (max(start, high + 1), end))]
@@ -161,7 +161,7 @@ def _without(ranges: Ranges, taken: Sequence[tuple[int, int]]) -> Iterator[tuple
     yield from left
 
 
-def _common(one: Ranges, other: Ranges) -> str | None:
+def _common_character(one: Ranges, other: Ranges) -> str | None:
     for low, high in one:
         for start, end in other:
             for first, last in _ANY:

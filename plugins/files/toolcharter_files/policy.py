@@ -2,21 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 
-from toolcharter_files.globs import Glob, alternatives, is_plain, parse_whole
+from toolcharter_files.globs import Glob, expand_braces, is_plain, parse_whole_glob
 
 _PARTNERS = {"[": "]", "{": "}", "}": "{"}
 
 
-def scope(entries: Iterable[str]) -> list[Glob]:
+def parse_writable(entries: Iterable[str]) -> list[Glob]:
     """Return the globs of `writable`. A plain path matches that path and everything below it.
 
     Raises:
-        InvalidGlob: As for `parse_whole`.
+        InvalidGlob: As for `parse_whole_glob`.
     """
-    return [parse_whole(glob) for entry in entries for glob in _meant(entry)]
+    return [parse_whole_glob(glob) for entry in entries for glob in _expand_entry(entry)]
 
 
-def require_sense(entry: str) -> None:
+def require_meaningful(entry: str) -> None:
     """Refuse an entry that was meant as a pattern but would match only names that contain its special characters.
 
     Raises:
@@ -27,18 +27,18 @@ def require_sense(entry: str) -> None:
         raise ValueError(
             f"{entry!r} excludes nothing; list the path in `protected`, or write '\\{entry}' for the literal name"
         )
-    signs = (sign for each in alternatives(entry) for part in each.split("/") for sign in _alone(part))
+    signs = (sign for each in expand_braces(entry) for part in each.split("/") for sign in _unpaired_signs(part))
     if sign := next(signs, None):
         raise ValueError(
             f"{entry!r} has {sign!r} without {_PARTNERS[sign]!r}; write both, or '\\{sign}' for the character itself"
         )
 
 
-def _meant(entry: str) -> tuple[str, ...]:
+def _expand_entry(entry: str) -> tuple[str, ...]:
     return (entry, f"{entry}/**") if is_plain(entry) and entry and not entry.endswith("/") else (entry,)
 
 
-def _alone(name: str) -> Iterator[str]:
+def _unpaired_signs(name: str) -> Iterator[str]:
     """Yield the brackets and braces of one component without a partner, which `name_expression` takes literally."""
     at = 0
     while at < len(name):

@@ -7,9 +7,9 @@ from pathlib import Path, PurePosixPath
 from typing import TypedDict
 
 from toolcharter import OpenFile, Paths, ToolError, ToolRuntime, ToolSpec
-from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, one_line, smaller
-from toolcharter_files.globs import Glob, escaped
-from toolcharter_files.keys import without_rest_of_key
+from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, effective_limit, quote_unprintable
+from toolcharter_files.globs import Glob, escape_glob
+from toolcharter_files.keys import mask_rest_of_key
 from toolcharter_files.ripgrep import list_names
 from toolcharter_files.text import Encoding, NotText, Slice, read_lines
 
@@ -73,18 +73,18 @@ def build(
             encoding: The file's encoding. Detected by default.
         """
         ctx = rt.start("read_file", path=path)
-        first, last = _range(line_range)
+        first, last = _parse_range(line_range)
         try:
             opened = paths.open_file(path)
         except ToolError as error:
             if error.reason == "path_not_found":
-                error.hint = _similar(rt, paths, path)
+                error.hint = _similar_paths_hint(rt, paths, path)
             raise
         with opened as file:
             ctx.policy_passed()
             try:
-                found = read_lines(file, encoding, first, last, smaller(policy.max_bytes, max_bytes))
-                found = _without_rest_of_key(file, found)
+                found = read_lines(file, encoding, first, last, effective_limit(policy.max_bytes, max_bytes))
+                found = _mask_rest_of_key(file, found)
             except NotText:
                 what = f"not text in {encoding}" if encoding else "not text"
                 return ctx.error(f"{path!r} is {what}.", reason=ReadFileReason.BINARY_FILE)
@@ -112,15 +112,15 @@ SPEC = ToolSpec(
 )
 
 
-def _without_rest_of_key(file: OpenFile, found: Slice) -> Slice:
+def _mask_rest_of_key(file: OpenFile, found: Slice) -> Slice:
     if found.start_line == 1:
         return found
     last = found.start_line - 1
     above = read_lines(file, found.encoding, max(1, found.start_line - KEY_LINES), last, KEY_BYTES)
-    return found._replace(content=without_rest_of_key(above.content.splitlines(), found.content))
+    return found._replace(content=mask_rest_of_key(above.content.splitlines(), found.content))
 
 
-def _range(line_range: list[int] | None) -> tuple[int, float]:
+def _parse_range(line_range: list[int] | None) -> tuple[int, float]:
     if line_range is None:
         return 1, inf
     match line_range:
@@ -154,14 +154,14 @@ def _data(found: Slice, content: str, path: str, size: int) -> dict[str, object]
     }
 
 
-def _similar(rt: ToolRuntime, paths: Paths, path: str) -> str | None:
+def _similar_paths_hint(rt: ToolRuntime, paths: Paths, path: str) -> str | None:
     """A hint that names files of the same name in other folders. No other file is read in place of the missing one."""
     wanted = PurePosixPath(path).name
-    glob = Glob(".", escaped(wanted), anchored=False)
+    glob = Glob(".", escape_glob(wanted), anchored=False)
     try:
         with paths.open_folder() as folder:
             names = [*folder.virtual(), *(name for name in list_names(rt, folder, [glob])[0] if folder.shows(name))]
     except ToolError:
         return None
-    near = [one_line(name) for name in names if PurePosixPath(name).name == wanted][:MAX_HINTS]
+    near = [quote_unprintable(name) for name in names if PurePosixPath(name).name == wanted][:MAX_HINTS]
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else None

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import orjson
 
 from toolcharter import Completed, OpenFolder, ToolError, ToolRuntime
-from toolcharter_files.globs import Glob, alternatives
+from toolcharter_files.globs import Glob, expand_braces
 
 MAX_OUTPUT_BYTES = 16_000_000
 FOUND, FOUND_NOTHING, FAILED = range(3)  # rg(1), EXIT STATUS
-BASE = (
+BASE_OPTIONS = (
     "--no-config",
     "--color=never",
     "--hidden",  # `.github` is worth finding; protected names are left out by other options
@@ -36,7 +36,7 @@ BASE = (
 _PLAIN_GLOB = re.compile(r"[\w.*? -]+", re.ASCII)
 
 
-class Found(NamedTuple):
+class RawMatch(NamedTuple):
     """One matching line as ripgrep saw it."""
 
     name: str
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 @cache
-def program() -> str:
+def ripgrep_path() -> str:
     """Return the absolute path of the program that the `ripgrep` wheel installed.
 
     Raises:
@@ -68,26 +68,26 @@ def list_names(rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob]) -> tu
 
     The list contains all files that match *globs*, but may contain others.
     """
-    ended = _run(rt, folder, [*_filters(folder, globs), "--files", "--null"])
+    ended = _run(rt, folder, [*_filter_options(folder, globs), "--files", "--null"])
     names = (name.decode(errors="surrogateescape") for name in ended.stdout.split(b"\0")[:-1])
     return [name.removeprefix("./") for name in names], ended.truncated
 
 
 def search_folder(
     rt: ToolRuntime, folder: OpenFolder, globs: Iterable[Glob], options: Iterable[str]
-) -> tuple[list[Found], bool]:
+) -> tuple[list[RawMatch], bool]:
     """Return the matching lines of files below *folder*, and whether the list was cut.
 
     The list contains all matching lines of files that match *globs*, but may contain lines of other files.
     """
-    ended = _run(rt, folder, [*_filters(folder, globs), "--json", *options])
-    return list(_matches(ended.stdout)), ended.truncated
+    ended = _run(rt, folder, [*_filter_options(folder, globs), "--json", *options])
+    return list(_parse_matches(ended.stdout)), ended.truncated
 
 
-def search_bytes(rt: ToolRuntime, content: bytes, options: Iterable[str]) -> tuple[list[Found], bool]:
+def search_bytes(rt: ToolRuntime, content: bytes, options: Iterable[str]) -> tuple[list[RawMatch], bool]:
     """Return the matching lines of one file's *content*, and whether the list was cut."""
     ended = _run(rt, None, ["--json", *options], stdin=content)
-    return list(_matches(ended.stdout)), ended.truncated
+    return list(_parse_matches(ended.stdout)), ended.truncated
 
 
 def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: bytes = b"") -> Completed:
@@ -96,7 +96,10 @@ def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: 
     # folder below needs its parents: they hold the workspace's own ignore files.
     parents = ["--no-ignore-parent"] if folder is not None and folder.path == "." else []
     ended = rt.inspect(
-        [program(), *BASE, *parents, *options, "--", where], cwd=folder, stdin=stdin, max_output_bytes=MAX_OUTPUT_BYTES
+        [ripgrep_path(), *BASE_OPTIONS, *parents, *options, "--", where],
+        cwd=folder,
+        stdin=stdin,
+        max_output_bytes=MAX_OUTPUT_BYTES,
     )
     if ended.timed_out:
         raise ToolError("The search took longer than the call may.", reason="timed_out", retryable=True)
@@ -109,16 +112,16 @@ def _run(rt: ToolRuntime, folder: OpenFolder | None, options: list[str], stdin: 
     return ended
 
 
-def _filters(folder: OpenFolder, globs: Iterable[Glob]) -> list[str]:
+def _filter_options(folder: OpenFolder, globs: Iterable[Glob]) -> list[str]:
     """Options that let ripgrep skip files that are dropped later anyway. Not `--glob=X`: it overrules ignore files."""
     hidden = [f"--iglob=!{pattern}" for pattern in folder.hidden()]
-    names = {each.rpartition("/")[2] for glob in globs for each in alternatives(glob.rest)}
+    names = {each.rpartition("/")[2] for glob in globs for each in expand_braces(glob.rest)}
     if not names or not all(map(_PLAIN_GLOB.fullmatch, names)) or "**" in names:
         return hidden
     return [*hidden, *(f"--type-add=wanted:{name}" for name in sorted(names)), "--type=wanted"]
 
 
-def _matches(output: bytes) -> Iterator[Found]:
+def _parse_matches(output: bytes) -> Iterator[RawMatch]:
     for line in output.split(b"\n"):
         try:
             message = orjson.loads(line)
@@ -126,9 +129,9 @@ def _matches(output: bytes) -> Iterator[Found]:
             continue  # empty, or cut at the limit of output
         if message["type"] == "match":
             data = message["data"]
-            name = _raw(data["path"]).decode(errors="surrogateescape").removeprefix("./")
-            yield Found(name, data["line_number"], _raw(data["lines"]).removesuffix(b"\n"))
+            name = _decode_value(data["path"]).decode(errors="surrogateescape").removeprefix("./")
+            yield RawMatch(name, data["line_number"], _decode_value(data["lines"]).removesuffix(b"\n"))
 
 
-def _raw(value: dict[str, str]) -> bytes:
+def _decode_value(value: dict[str, str]) -> bytes:
     return value["text"].encode() if "text" in value else base64.b64decode(value["bytes"])

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from toolcharter import OpenFolder, Paths, ToolError
-from toolcharter_files.common import representable
-from toolcharter_files.globs import MAX_GLOBS, Glob, InvalidGlob, matcher, parse
+from toolcharter_files.common import to_valid_text
+from toolcharter_files.globs import MAX_GLOBS, Glob, InvalidGlob, compile_matcher, parse_glob
 
 INVALID_GLOB = "invalid_glob"
 EVERYTHING = Glob(".", "**", anchored=True)
@@ -19,13 +19,13 @@ class Scope(NamedTuple):
     globs: tuple[Glob, ...]
     matches: Callable[[str], bool]
 
-    def takes(self, name: str) -> bool:
+    def includes(self, name: str) -> bool:
         """Return whether *name*, relative to the folder, matches and is not protected."""
-        return self.folder.shows(name) and self.matches(representable(name))
+        return self.folder.shows(name) and self.matches(to_valid_text(name))
 
     def virtual(self) -> Iterator[str]:
         """Return the matching files that are not on the disk, relative to the folder."""
-        return (name for name in self.folder.virtual() if self.matches(representable(name)))
+        return (name for name in self.folder.virtual() if self.matches(to_valid_text(name)))
 
     def path(self, name: str) -> str:
         """Return *name* as a path that `rt.paths` opens."""
@@ -42,15 +42,15 @@ def parse_all(globs: str | Sequence[str] | None) -> tuple[Glob, ...]:
     if len(texts) > MAX_GLOBS:
         raise ToolError(f"There are more than {MAX_GLOBS} globs.", reason=INVALID_GLOB)
     try:
-        parsed = tuple(map(parse, texts)) or (EVERYTHING,)
-        matcher(parsed)
+        parsed = tuple(map(parse_glob, texts)) or (EVERYTHING,)
+        compile_matcher(parsed)
     except InvalidGlob as error:
         raise ToolError(f"Invalid glob: {error}.", reason=INVALID_GLOB) from error
     return parsed
 
 
 @contextmanager
-def scopes(paths: Paths, path: str, globs: tuple[Glob, ...]) -> Generator[list[Scope]]:
+def open_scopes(paths: Paths, path: str, globs: tuple[Glob, ...]) -> Generator[list[Scope]]:
     """Open the folder of each of *globs* below *path*; the folder of an absolute glob is not relative to *path*.
 
     Raises:
@@ -63,6 +63,6 @@ def scopes(paths: Paths, path: str, globs: tuple[Glob, ...]) -> Generator[list[S
         by_folder.setdefault(folder.removesuffix("/."), []).append(glob)
     with ExitStack() as stack:
         yield [
-            Scope(stack.enter_context(paths.open_folder(folder)), tuple(each), matcher(each))
+            Scope(stack.enter_context(paths.open_folder(folder)), tuple(each), compile_matcher(each))
             for folder, each in by_folder.items()
         ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from toolcharter import OpenFile
-from toolcharter_files.common import cut_at_border
+from toolcharter_files.common import cut_between_tokens
 
 CHUNK_BYTES = 65_536
 FALLBACK = "latin-1"
@@ -45,7 +45,7 @@ class Slice(NamedTuple):
     truncated: bool
 
 
-def candidates(head: bytes) -> tuple[str, ...]:
+def candidate_encodings(head: bytes) -> tuple[str, ...]:
     """Return the possible encodings of a file that begins with *head*, the likeliest first.
 
     Raises:
@@ -72,15 +72,15 @@ def read_lines(file: OpenFile, encoding: str | None, first: int, last: float, ma
     Raises:
         NotText: The part that was read holds a NUL or does not decode.
     """
-    for each in (encoding,) if encoding else candidates(file.read(CHUNK_BYTES)):
+    for each in (encoding,) if encoding else candidate_encodings(file.read(CHUNK_BYTES)):
         try:
-            return _take(_pieces(file, each), each, first, last, max_bytes)
+            return _select_lines(_decode_chunks(file, each), each, first, last, max_bytes)
         except UnicodeError:  # not UnicodeDecodeError: `utf-16` without a mark raises the base class
             continue
     raise NotText
 
 
-def _pieces(file: OpenFile, encoding: str) -> Iterator[str]:
+def _decode_chunks(file: OpenFile, encoding: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)()
     offset = 0
     while chunk := file.read(CHUNK_BYTES, offset):
@@ -89,7 +89,7 @@ def _pieces(file: OpenFile, encoding: str) -> Iterator[str]:
     yield decoder.decode(b"", final=True)
 
 
-def _take(pieces: Iterator[str], encoding: str, first: int, last: float, max_bytes: int) -> Slice:
+def _select_lines(pieces: Iterator[str], encoding: str, first: int, last: float, max_bytes: int) -> Slice:
     line, kept, size, seen = 1, [], 0, ""
     for piece in pieces:
         if "\0" in piece:
@@ -101,16 +101,16 @@ def _take(pieces: Iterator[str], encoding: str, first: int, last: float, max_byt
                 size += len(part.encode())
             line += part.endswith("\n")
             if size > max_bytes:
-                return _cut("".join(kept), encoding, first, max_bytes)
+                return _cut_slice("".join(kept), encoding, first, max_bytes)
             if line > last:
                 return Slice("".join(kept), encoding, first, line - 1, None, truncated=False)
     total = line - (seen in {"", "\n"})
     return Slice("".join(kept), encoding, first, max(total, first - 1), total, truncated=False)
 
 
-def _cut(content: str, encoding: str, first: int, max_bytes: int) -> Slice:
+def _cut_slice(content: str, encoding: str, first: int, max_bytes: int) -> Slice:
     """Keep the whole lines that fit; if not even the first fits, keep its beginning."""
     fits = content.encode()[:max_bytes].decode(errors="ignore")
     whole = fits[: fits.rfind("\n") + 1]
-    kept = whole or cut_at_border(content, len(fits))
+    kept = whole or cut_between_tokens(content, len(fits))
     return Slice(kept, encoding, first, first + kept.count("\n") - bool(whole), None, truncated=True)

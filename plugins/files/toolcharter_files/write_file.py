@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
-from toolcharter_files.common import PATH_ALIASES, Count, one_line
+from toolcharter_files.common import PATH_ALIASES, Count, quote_unprintable
 from toolcharter_files.decoding import decode
 from toolcharter_files.diffs import diff_of, diff_of_write
 from toolcharter_files.text import NotText
@@ -63,7 +63,7 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
                 limit = policy.max_file_bytes
                 message = f"{path!r} has {place.size} bytes; appending must not make a file larger than {limit} bytes."
                 raise ToolError(message, reason=WriteFileReason.FILE_TOO_LARGE, hint="Write a new file beside it.")
-            old = _old_text(place)
+            old = _read_old_text(place)
             ctx.policy_passed()
             place.write(data, append=append)
             diff = None
@@ -71,7 +71,7 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
                 diff = diff_of(rt, diff_of_write, place.path, old, old + content if append else content)
             found = WriteFileData(path=place.path, created=place.kind == "missing", written=len(data))
         verb = "Created" if found["created"] else "Appended to" if append else "Wrote"
-        text = f"{verb} file: {one_line(found['path'])} ({found['written']} bytes)"
+        text = f"{verb} file: {quote_unprintable(found['path'])} ({found['written']} bytes)"
         return ctx.ok(text, data=found, user_text=diff)
 
     return write_file
@@ -92,7 +92,7 @@ SPEC = ToolSpec(
 )
 
 
-def _old_text(place: OpenPlace) -> str | None:
+def _read_old_text(place: OpenPlace) -> str | None:
     """The file's current text, empty if it does not exist; None if it is too large for a diff or not text."""
     if place.kind == "missing":
         return ""

@@ -157,7 +157,7 @@ class Judge:
         return Caller(agent=self._agent.name, session=message.session, provider=message.model)
 
     async def _open_call(self, call: OurCall, message: Message) -> _OpenCall | HostResult:
-        """The open call, if the agent may make it; its result, if the call is denied or `remembers` is false."""
+        """The open call, if the agent may make it; its result, if the call is denied or `keeps_open` is false."""
         loop = asyncio.get_running_loop()
         decided: asyncio.Future[None] = loop.create_future()
         ended: asyncio.Future[str] = loop.create_future()

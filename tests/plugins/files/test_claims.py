@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter_files.claims import claim
-from toolcharter_files.globs import Glob, escaped, matcher, parse_whole
-from toolcharter_files.overlap import meeting
+from toolcharter_files.claims import build_claim
+from toolcharter_files.globs import Glob, compile_matcher, escape_glob, parse_whole_glob
+from toolcharter_files.overlap import common_path
 
 re2: Any = import_module("re2")  # it has no type hints
 NAMES = ["a", "b", "ab", "aa", "a*", "{a,b}"]
@@ -25,12 +25,12 @@ GLOBS = (
 @given(glob=GLOBS, path=PATHS)
 def test_expressions_agree_with_the_glob(glob: str, path: str) -> None:
     """A path is meant if the glob matches it, a folder if something below it could be."""
-    whole, made = parse_whole(glob), claim(glob)
+    whole, made = parse_whole_glob(glob), build_claim(glob)
 
     said = [re2.fullmatch(expression, path) is not None for expression in (made.paths, made.folders)]
 
-    below = Glob(".", f"{escaped(path)}/**", anchored=True)
-    assert said == [matcher([whole])(path), meeting(whole, below) is not None]
+    below = Glob(".", f"{escape_glob(path)}/**", anchored=True)
+    assert said == [compile_matcher([whole])(path), common_path(whole, below) is not None]
 
 
 @each_row(
@@ -50,9 +50,9 @@ def test_expressions_agree_with_the_glob(glob: str, path: str) -> None:
 )
 def test_folders_of_a_glob(glob: str, folder: str, meant: bool) -> None:  # noqa: FBT001 - a table's column
     """Those below which a path of the glob could lie, and no others."""
-    assert (re2.fullmatch(claim(glob).folders, folder) is not None) is meant
+    assert (re2.fullmatch(build_claim(glob).folders, folder) is not None) is meant
 
 
 def test_long_glob_stays_small() -> None:
     """As many folders as a glob may have do not make an expression that grows with their square."""
-    assert len(claim("/".join("a" * 128)).folders) < 2000
+    assert len(build_claim("/".join("a" * 128)).folders) < 2000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolcharter_files.edits import edit_changes, line_numbers, places, unified, whole_change
+from toolcharter_files.edits import edit_changes, find_occurrences, format_unified_diff, line_numbers, whole_change
 
 
 def test_text_is_replaced_once(call, workspace: Path) -> None:
@@ -218,7 +218,7 @@ def naive(text: str, old: str) -> list[int]:
 @given(text=TEXT, old=st.text(alphabet="ab\n é", min_size=1, max_size=4))
 def test_places_are_those_of_the_plainest_search(text: str, old: str) -> None:
     """Every place, from the left, without overlaps; and its line."""
-    found = places(text, old)
+    found = find_occurrences(text, old)
 
     assert found == naive(text, old)
     assert line_numbers(text, found) == [text[:offset].count("\n") + 1 for offset in found]
@@ -250,7 +250,7 @@ def test_diff_of_an_edit_makes_the_edit(text: str, old: str, new: str) -> None:
     """patch(1) makes the same of the old text as the tool."""
     expected = text.replace(old, new)
 
-    diff = unified("f", text, expected, edit_changes(text, old, new, places(text, old)))
+    diff = format_unified_diff("f", text, expected, edit_changes(text, old, new, find_occurrences(text, old)))
 
     assert (patched(text, diff) if diff else text) == expected
 
@@ -263,7 +263,7 @@ def test_diff_of_an_edit_makes_the_edit(text: str, old: str, new: str) -> None:
 )
 def test_diff_of_a_write_makes_the_write(old: str, new: str) -> None:
     """The same for whole contents."""
-    diff = unified("f", old, new, whole_change(old, new))
+    diff = format_unified_diff("f", old, new, whole_change(old, new))
 
     assert (patched(old, diff) if diff else old) == new
 
@@ -272,7 +272,7 @@ def test_hunks_are_apart_where_changes_are() -> None:
     """Changes that lie close share a hunk, others have their own, with the right numbers."""
     text = "".join(f"{number}\n" for number in range(30))
 
-    diff = unified("f", text, "", edit_changes(text, "5\n", "x\ny\n", places(text, "5\n")))
+    diff = format_unified_diff("f", text, "", edit_changes(text, "5\n", "x\ny\n", find_occurrences(text, "5\n")))
 
     assert [line for line in diff.splitlines() if line.startswith("@@")] == [
         "@@ -3,7 +3,8 @@",

@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter_files.globs import MAX_TOTAL_CHARS, Glob, InvalidGlob, alternatives, escaped, matcher, parse
+from toolcharter_files.globs import (
+    MAX_TOTAL_CHARS,
+    Glob,
+    InvalidGlob,
+    compile_matcher,
+    escape_glob,
+    expand_braces,
+    parse_glob,
+)
 
 
 @each_row(
@@ -24,14 +32,14 @@ from toolcharter_files.globs import MAX_TOTAL_CHARS, Glob, InvalidGlob, alternat
 )
 def test_glob_is_split_where_it_stops_being_a_path(text: str, glob: Glob) -> None:
     """The plain beginning is a folder for the guard to judge, the rest only matches."""
-    assert parse(text) == glob
+    assert parse_glob(text) == glob
 
 
 @each_row("text", ["", "a\0", "x" * 1001, "..", "*/..", "*/../x"])
 def test_what_cannot_be_a_glob_is_refused(text: str) -> None:
     """Malformed globs raise, naming why."""
     with pytest.raises(InvalidGlob):
-        parse(text)
+        parse_glob(text)
 
 
 @each_row(
@@ -64,7 +72,7 @@ def test_what_cannot_be_a_glob_is_refused(text: str) -> None:
 )
 def test_globs_match(text: str, matching: list[str], other: list[str]) -> None:
     """Each sign means what it says, and every other character itself."""
-    matches = matcher([parse(text)])
+    matches = compile_matcher([parse_glob(text)])
 
     assert [name for name in (*matching, *other) if matches(name)] == matching
 
@@ -74,27 +82,27 @@ def test_braces_stand_for_at_most_64(text: str, count: int | None) -> None:
     """Alternatives are limited before they are made."""
     if count is None:
         with pytest.raises(InvalidGlob, match=r"^the braces have more than 64 alternatives$"):
-            alternatives(text)
+            expand_braces(text)
     else:
-        assert len(alternatives(text)) == count
+        assert len(expand_braces(text)) == count
 
 
 @given(st.text(st.sampled_from("a*?[]!-{},\\/.^$"), max_size=30), st.text(st.sampled_from("ab/.-]"), max_size=60))
 def test_any_text_is_a_glob_or_refused(text: str, name: str) -> None:
     """No glob raises anything but `InvalidGlob`, and stars without end take linear time."""
     try:
-        matches = matcher([parse(text)])
+        matches = compile_matcher([parse_glob(text)])
     except InvalidGlob:
         return
 
     assert matches(name) in {True, False}
-    assert not matcher([parse("*a" * 400 + "b")])("a" * 4000)
+    assert not compile_matcher([parse_glob("*a" * 400 + "b")])("a" * 4000)
 
 
 @given(st.text(st.sampled_from("ab*?[]!-{},\\.^$\n"), min_size=1, max_size=20))
 def test_escaped_name_matches_itself_alone(name: str) -> None:
     """A name becomes a glob for that name and no other."""
-    matches = matcher([Glob(".", escaped(name), anchored=True)])
+    matches = compile_matcher([Glob(".", escape_glob(name), anchored=True)])
 
     assert (matches(name), matches(name + "a"), matches("." + name)) == (True, False, False)
 
@@ -110,13 +118,13 @@ def test_escaped_name_matches_itself_alone(name: str) -> None:
 def test_globs_that_are_too_long_together_are_refused(globs: list[str]) -> None:
     """RE2 would fall back to a search of a millisecond for each name, past every limit of time."""
     with pytest.raises(InvalidGlob, match=r"^the globs have more than 4000 characters together"):
-        matcher([parse(glob) for glob in globs])
+        compile_matcher([parse_glob(glob) for glob in globs])
 
 
 def test_globs_at_the_limit_match_and_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     """RE2's own complaints would stand among the events on standard error."""
-    globs = [parse("*[a-z]*" * 142 + "abcdef")] * (MAX_TOTAL_CHARS // 1000)
+    globs = [parse_glob("*[a-z]*" * 142 + "abcdef")] * (MAX_TOTAL_CHARS // 1000)
 
-    matched = [matcher(globs)(name) for name in ("a" * 200 + "abcdef", "b" * 200)]
+    matched = [compile_matcher(globs)(name) for name in ("a" * 200 + "abcdef", "b" * 200)]
 
     assert (matched, capfd.readouterr().err) == ([True, False], "")

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from toolcharter_files import grep, ripgrep
-from toolcharter_files.ripgrep import Found
+from toolcharter_files.ripgrep import RawMatch
 
 
 def places(result) -> list[tuple[str, int]]:
@@ -156,11 +156,11 @@ def test_lines_that_ripgrep_saw_elsewhere_are_not_shown(call, workspace: Path, o
     """Ripgrep opens by path, so a swapped folder could show it lines outside; none of them is passed on."""
     (workspace / "swapped").symlink_to(outside)
     found = [
-        Found("a.txt", 1, b"SECRET two"),
-        Found("a.txt", 2, b"two"),
-        Found("a.txt", 99, b"SECRET two"),
-        Found("gone.txt", 1, b"SECRET two"),
-        Found("swapped/secret.txt", 1, b"SECRET two"),
+        RawMatch("a.txt", 1, b"SECRET two"),
+        RawMatch("a.txt", 2, b"two"),
+        RawMatch("a.txt", 99, b"SECRET two"),
+        RawMatch("gone.txt", 1, b"SECRET two"),
+        RawMatch("swapped/secret.txt", 1, b"SECRET two"),
     ]
     monkeypatch.setattr(grep, "search_folder", lambda *_: (found, True))
 
@@ -179,12 +179,12 @@ def test_missing_program_is_an_error(call, monkeypatch, files) -> None:
         return SimpleNamespace(files=files)
 
     monkeypatch.setattr(ripgrep, "distribution", answer)
-    ripgrep.program.cache_clear()
+    ripgrep.ripgrep_path.cache_clear()
     try:
         result = call("grep", query="two")
         hint = call("read_file", path="none").hint
     finally:
-        ripgrep.program.cache_clear()
+        ripgrep.ripgrep_path.cache_clear()
 
     assert result.reason == "program_not_found"
     assert result.message.removeprefix("ERROR: ") == "The distribution 'ripgrep' is not installed."

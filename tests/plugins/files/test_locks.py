@@ -134,12 +134,12 @@ def test_globs_are_compared_once(toolbox: Toolbox, monkeypatch: pytest.MonkeyPat
     """While nobody may write, only what has come since is held against the globs that are wanted."""
     compared: list[list[str]] = []
 
-    def in_the_way(held: list[Lease], *_: object) -> list[Lease]:
+    def find_conflicts(held: list[Lease], *_: object) -> list[Lease]:
         compared.append([lease.name for lease in held])
         return []
 
     do(toolbox, ANN, "lock_paths", globs=["a", "b"])
-    monkeypatch.setattr(lock_paths, "in_the_way", in_the_way)
+    monkeypatch.setattr(lock_paths, "find_conflicts", find_conflicts)
     do(toolbox, BOB, "lock_paths", globs="c")
 
     assert compared == [["a", "b"], []]
@@ -327,7 +327,7 @@ def test_comparing_ends_with_the_time_of_the_call() -> None:
     held = [Lease("a", "agent 'ann'", float("inf"))]
 
     with pytest.raises(ToolError) as caught:
-        list(claims.in_the_way(held, [], 0.0))
+        list(claims.find_conflicts(held, [], 0.0))
 
     assert caught.value.reason == "timed_out"
 

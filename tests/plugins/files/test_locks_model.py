@@ -15,27 +15,27 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from toolcharter_files.globs import matcher, parse_whole
+from toolcharter_files.globs import compile_matcher, parse_whole_glob
 
 WORKER = """
 import json, sys
 from pathlib import Path
 from toolcharter import Caller
 from toolcharter.guards.paths import locks as leases
-from toolcharter_files.claims import claim, in_the_way
-from toolcharter_files.globs import parse_whole
+from toolcharter_files.claims import build_claim, find_conflicts
+from toolcharter_files.globs import parse_whole_glob
 for line in sys.stdin:
     asked = json.loads(line)
     leases.time = lambda: asked["now"]
     caller, end = Caller(agent=asked["owner"]), float("inf")
     Path(asked["workspace"]).mkdir(exist_ok=True)
     made = leases.WorkspaceLeases(Path(asked["workspace"]), lambda: caller, lambda: end)
-    globs = [parse_whole(glob) for glob in asked.get("globs", ())]
+    globs = [parse_whole_glob(glob) for glob in asked.get("globs", ())]
     def met(held):
-        return list(in_the_way(held, globs, end))
+        return list(find_conflicts(held, globs, end))
     match asked["do"]:
         case "acquire":
-            token, taken = made.acquire([claim(glob) for glob in asked["globs"]], asked["ttl"], met)
+            token, taken = made.acquire([build_claim(glob) for glob in asked["globs"]], asked["ttl"], met)
             said = [token, sorted(lease.name for lease in taken)]
         case "release":
             said = sorted(made.release(asked["tokens"]))
@@ -45,7 +45,7 @@ for line in sys.stdin:
 """
 GLOBS = ["a", "b", "*", "a*", "d/*", "d/**", "d/a", "**", "d/[!a]", "{a,d/b}"]
 PATHS = ["a", "b", "ab", "d/a", "d/b", "d/a/b", "x", "x/y"]
-MATCHES = {glob: {path for path in PATHS if matcher([parse_whole(glob)])(path)} for glob in GLOBS}
+MATCHES = {glob: {path for path in PATHS if compile_matcher([parse_whole_glob(glob)])(path)} for glob in GLOBS}
 PROCESSES = 3
 
 
@@ -169,16 +169,16 @@ from contextlib import suppress
 from pathlib import Path
 from toolcharter import Caller, Denied
 from toolcharter.guards.paths.locks import WorkspaceLeases
-from toolcharter_files.claims import claim, in_the_way
-from toolcharter_files.globs import parse_whole
+from toolcharter_files.claims import build_claim, find_conflicts
+from toolcharter_files.globs import parse_whole_glob
 glob, folder = sys.argv[1:]
 made = WorkspaceLeases(Path(folder, "ws"), lambda: Caller(), lambda: float("inf"))
 def met(held):
-    return list(in_the_way(held, [parse_whole(glob)], float("inf")))
+    return list(find_conflicts(held, [parse_whole_glob(glob)], float("inf")))
 got = 0
 for _ in range(40):
     with suppress(Denied):  # on a busy machine the file itself may be taken for too long
-        token, taken = made.acquire([claim(glob)], 60, met)
+        token, taken = made.acquire([build_claim(glob)], 60, met)
         if token:
             got += 1
             os.close(os.open(folder + "/held", os.O_CREAT | os.O_EXCL))

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter_files.globs import InvalidGlob, escaped, matcher, parse_whole
-from toolcharter_files.overlap import meeting
+from toolcharter_files.globs import InvalidGlob, compile_matcher, escape_glob, parse_whole_glob
+from toolcharter_files.overlap import common_path
 
 NAMES = ["".join(letters) for size in (1, 2, 3) for letters in product("ab", repeat=size)]
 PATHS = [*NAMES, *(f"{one}/{two}" for one in NAMES for two in NAMES[:6]), "a/b/a", "a/a/a", "b/a/b", "a/a/a/a"]
@@ -21,10 +21,10 @@ GLOBS = st.lists(COMPONENTS, min_size=1, max_size=3).map("/".join).filter(lambda
 @given(one=GLOBS, other=GLOBS)
 def test_globs_meet_where_some_path_matches_both(one: str, other: str) -> None:
     """No short path that both match is missed, and what is found is matched by both."""
-    first, second = parse_whole(one), parse_whole(other)
-    matches = [matcher([first]), matcher([second])]
+    first, second = parse_whole_glob(one), parse_whole_glob(other)
+    matches = [compile_matcher([first]), compile_matcher([second])]
 
-    found = meeting(first, second)
+    found = common_path(first, second)
 
     assert found is None or all(match(found) for match in matches)
     if found is None:
@@ -66,21 +66,21 @@ def test_globs_meet_where_some_path_matches_both(one: str, other: str) -> None:
 )
 def test_globs_meet(one: str, other: str, *, meet: bool) -> None:
     """Either way round, and as the globs of searches are read."""
-    pair = parse_whole(one), parse_whole(other)
+    pair = parse_whole_glob(one), parse_whole_glob(other)
 
-    assert [meeting(*pair) is not None, meeting(*pair[::-1]) is not None] == [meet, meet]
+    assert [common_path(*pair) is not None, common_path(*pair[::-1]) is not None] == [meet, meet]
 
 
 @each_row("path", ["a b", "*", "**", "[x]", "{a,b}", "a\\b", "é\n", "-"])
 def test_path_meets_itself(path: str) -> None:
     """A path, escaped, is a glob for itself."""
-    glob = parse_whole(escaped(path))
+    glob = parse_whole_glob(escape_glob(path))
 
-    assert meeting(glob, glob) == path
+    assert common_path(glob, glob) == path
 
 
 @each_row("text", ["", "/a", "../a", "a/../b", "**/..", "[z-a]", "{a,b}" * 7, "a\0"])
 def test_globs_that_are_refused(text: str) -> None:
     """A glob that leads elsewhere, or nowhere, is told."""
     with pytest.raises(InvalidGlob):
-        parse_whole(text)
+        parse_whole_glob(text)
