@@ -16,21 +16,21 @@ from toolcharter_bwrap.placeholders import Keeper
 _ROOT = Path("/sys/fs/cgroup")
 # With the sticky bit, by which the keeper recognises our groups.
 _MODE = 0o1755
-_PATIENCE_S = 2.0
+_REMOVAL_TIMEOUT_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0001, 0.01
 # Bubblewrap's own processes: the one outside, and the first process inside.
-_HOLDERS = 2
+_OWN_PROCESSES = 2
 _numbers = itertools.count()
 
 
 @contextmanager
-def counted(processes: int | None, keeper: Keeper) -> Generator[tuple[str, ...]]:
+def limit_processes(processes: int | None, keeper: Keeper) -> Generator[tuple[str, ...]]:
     """Make a control group; yield a command prefix that limits a program and its descendants to *processes*.
 
     The prefix is empty without a limit, for users other than root, and on hosts without a usable group. *keeper*
     removes the group if this process is killed.
     """
-    parent = _parent() if processes is not None and os.geteuid() == 0 else None
+    parent = _parent_group() if processes is not None and os.geteuid() == 0 else None
     if parent is None or processes is None:
         yield ()
         return
@@ -39,20 +39,20 @@ def counted(processes: int | None, keeper: Keeper) -> Generator[tuple[str, ...]]
     try:
         group.chmod(_MODE)
         keeper.add(str(group))
-        (group / "pids.max").write_text(str(processes + _HOLDERS))
-        yield ("/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', str(_entrance(group)))
+        (group / "pids.max").write_text(str(processes + _OWN_PROCESSES))
+        yield ("/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', str(_entry_file(group)))
     finally:
         _remove(group)
         keeper.drop(str(group))
 
 
 @lru_cache(maxsize=1)
-def _parent() -> Path | None:
+def _parent_group() -> Path | None:
     """The parent of the groups to make; None if this process may use none."""
-    return next((place for place in _places() if _is_usable(place)), None)
+    return next((place for place in _candidate_groups() if _is_usable(place)), None)
 
 
-def _places() -> Generator[Path]:
+def _candidate_groups() -> Generator[Path]:
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -78,7 +78,7 @@ def _has_controller(group: Path) -> bool:
     return os.access(group / "pids.max", os.W_OK)
 
 
-def _entrance(group: Path) -> Path:
+def _entry_file(group: Path) -> Path:
     """The file by which a process with one thread enters *group*.
 
     To move a whole process, version 1 blocks the forks of all processes and waits until no processor is within a fork.
@@ -92,7 +92,7 @@ def _entrance(group: Path) -> Path:
 
 
 def _remove(group: Path) -> None:
-    until, pause_s = time.monotonic() + _PATIENCE_S, _FIRST_PAUSE_S
+    until, pause_s = time.monotonic() + _REMOVAL_TIMEOUT_S, _FIRST_PAUSE_S
     while time.monotonic() < until:
         try:
             group.rmdir()

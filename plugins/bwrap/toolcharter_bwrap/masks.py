@@ -12,14 +12,14 @@ from enum import Enum
 from pathlib import Path, PurePosixPath
 
 from toolcharter import Denied, HiddenPath, Reason, read_regular
-from toolcharter_bwrap.links import places_behind_links
-from toolcharter_bwrap.placeholders import Keeper, is_placeholder, placeholder
+from toolcharter_bwrap.links import link_targets
+from toolcharter_bwrap.placeholders import Keeper, hold_placeholder, is_placeholder
 
-_MOST_POINTER_BYTES = 8192
-_NOTHING = Path(__file__).with_name("empty")
+_MAX_POINTER_BYTES = 8192
+_EMPTY_FILE = Path(__file__).with_name("empty")
 """An empty file."""
 # Programs run or trust the files in these folders, also through links. So the links' targets are protected, too.
-_LOOKED_INTO = frozenset({".git", ".toolcharter"})
+_SEARCHED = frozenset({".git", ".toolcharter"})
 
 
 class Mask(Enum):
@@ -34,7 +34,7 @@ class Mask(Enum):
 
 
 @contextmanager
-def masked(
+def mask_paths(
     workspace: Path, protected: Iterable[str], keeper: Keeper, hidden: Iterable[HiddenPath] = ()
 ) -> Generator[tuple[str, ...]]:
     """Yield the arguments for bubblewrap that protect paths; they follow those that bind the workspace.
@@ -45,7 +45,7 @@ def masked(
         workspace: A real path.
         protected: Paths relative to the workspace.
         keeper: Removes the placeholders if this process is killed.
-        hidden: The paths that `covered` hides. The folders above them cannot be renamed either: under another name, a
+        hidden: The paths that `hide_paths` hides. The folders above them cannot be renamed either: under another name, a
             later program could see their content.
 
     Raises:
@@ -54,36 +54,42 @@ def masked(
     masks: dict[str, Mask] = {}
     with ExitStack() as stack:
         for name in sorted(set(protected), key=lambda name: PurePosixPath(name).parts):
-            _mask(workspace, name, masks, stack, keeper)
+            _mask_path(workspace, name, masks, stack, keeper)
         for place in hidden:
-            _hold_way(workspace, place.path, masks)
-        yield tuple(word for path, mask in masks.items() for word in _mount(path, mask))
+            _mask_parents(workspace, place.path, masks)
+        yield tuple(word for path, mask in masks.items() for word in _mount_arguments(path, mask))
 
 
-def covered(workspace: Path, hidden: Iterable[HiddenPath]) -> Iterator[str]:
-    """Yield the arguments for bubblewrap that hide paths by empty mounts; they follow those of `masked`."""
+def hide_paths(workspace: Path, hidden: Iterable[HiddenPath]) -> Iterator[str]:
+    """Yield the arguments for bubblewrap that hide paths by empty mounts; they follow those of `mask_paths`."""
     for place in hidden:
         path = f"{workspace}/{place.path}"
-        yield from _mount(path, Mask.EMPTY) if place.is_folder else ("--ro-bind", str(_NOTHING), path)
+        yield from _mount_arguments(path, Mask.EMPTY) if place.is_folder else ("--ro-bind", str(_EMPTY_FILE), path)
 
 
-def _mask(
-    workspace: Path, name: str, masks: dict[str, Mask], stack: ExitStack, keeper: Keeper, *, is_behind: bool = False
+def _mask_path(
+    workspace: Path,
+    name: str,
+    masks: dict[str, Mask],
+    stack: ExitStack,
+    keeper: Keeper,
+    *,
+    is_link_target: bool = False,
 ) -> None:
-    """Mask *name* and the targets of links in it. *is_behind*: *name* itself is such a target."""
-    parts = _parts(name)
+    """Mask *name* and the targets of links in it. *is_link_target*: *name* itself is such a target."""
+    parts = _require_parts(name)
     path = str(workspace)
     for index, part in enumerate(parts):
         path = f"{path}/{part}"
         if masks.get(path, Mask.WAY) is not Mask.WAY:
             return  # a mask that is not `WAY` also protects everything below
-        masks[path] = _mask_of(path, stack, keeper, is_last=index == len(parts) - 1)
-    if parts and masks[path] is Mask.READ_ONLY and (parts[-1] in _LOOKED_INTO or is_behind):
-        for place in (*_git_folders(workspace, Path(path)), *places_behind_links(workspace, path)):
-            _mask(workspace, place, masks, stack, keeper, is_behind=True)
+        masks[path] = _choose_mask(path, stack, keeper, is_last=index == len(parts) - 1)
+    if parts and masks[path] is Mask.READ_ONLY and (parts[-1] in _SEARCHED or is_link_target):
+        for place in (*_git_folders(workspace, Path(path)), *link_targets(workspace, path)):
+            _mask_path(workspace, place, masks, stack, keeper, is_link_target=True)
 
 
-def _hold_way(workspace: Path, name: str, masks: dict[str, Mask]) -> None:
+def _mask_parents(workspace: Path, name: str, masks: dict[str, Mask]) -> None:
     """Mask the folders above *name*, unless they are protected already."""
     path = str(workspace)
     for part in PurePosixPath(name).parts[:-1]:
@@ -92,13 +98,13 @@ def _hold_way(workspace: Path, name: str, masks: dict[str, Mask]) -> None:
             return  # another mount below would be writable again
 
 
-def _mask_of(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> Mask:
+def _choose_mask(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) -> Mask:
     try:
         status = os.lstat(path)
     except FileNotFoundError:
         status = None
     if status is None or is_placeholder(status):
-        stack.enter_context(placeholder(path, keeper))
+        stack.enter_context(hold_placeholder(path, keeper))
         return Mask.EMPTY if is_last else Mask.WAY
     if stat.S_ISLNK(status.st_mode):
         raise Denied(
@@ -118,14 +124,14 @@ def _hint(link: str) -> str:
     )
 
 
-def _parts(name: str) -> tuple[str, ...]:
+def _require_parts(name: str) -> tuple[str, ...]:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\n" in name or "\0" in name:
         raise Denied(Reason.SANDBOX_UNAVAILABLE, f"The path {name!r} cannot be protected in a sandbox.")
     return path.parts
 
 
-def _mount(path: str, mask: Mask) -> tuple[str, ...]:
+def _mount_arguments(path: str, mask: Mask) -> tuple[str, ...]:
     if mask is Mask.EMPTY:
         return ("--perms", "0555", "--tmpfs", path, "--remount-ro", path)
     return ("--bind" if mask is Mask.WAY else "--ro-bind", path, path)
@@ -135,18 +141,18 @@ def _git_folders(workspace: Path, pointer: Path) -> Iterator[str]:
     """The repository folders in the workspace that a `.git` file points to. Source: gitrepository-layout(5)."""
     if not pointer.is_file():
         return
-    text = _start_of(pointer)
+    text = _read_start(pointer)
     if not text.startswith("gitdir:"):
         return
     folder = Path(os.path.realpath(pointer.parent / text.removeprefix("gitdir:").strip()))
-    common = Path(os.path.realpath(folder / (_start_of(folder / "commondir").strip() or ".")))
+    common = Path(os.path.realpath(folder / (_read_start(folder / "commondir").strip() or ".")))
     for place in (folder, common):
         if place.is_relative_to(workspace) and place != workspace:
             yield str(place.relative_to(workspace))
 
 
-def _start_of(path: Path) -> str:
+def _read_start(path: Path) -> str:
     try:
-        return os.fsdecode(read_regular(path, _MOST_POINTER_BYTES, follow=True))
+        return os.fsdecode(read_regular(path, _MAX_POINTER_BYTES, follow=True))
     except OSError:
         return ""

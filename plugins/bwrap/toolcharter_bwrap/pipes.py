@@ -7,34 +7,34 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from toolcharter import Ended, Reason, ToolError
-from toolcharter_bwrap.refusals import refused
+from toolcharter_bwrap.refusals import start_failure
 
 _MOST_STATUS_BYTES = 65_536
 
 
 class Pipes(NamedTuple):
-    """The descriptors for one run: open until the program has been started, *heard* until it has ended."""
+    """The descriptors for one run: open until the program has been started, *status_read* until it has ended."""
 
     settings: int
     """The arguments, with the program's environment. All users of the host could read them on a command line."""
     seccomp: int
-    told: int
+    status_write: int
     """The pipe to which bubblewrap writes the program's status."""
-    heard: int
-    """The reading end of *told*."""
+    status_read: int
+    """The reading end of *status_write*."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """The remaining arguments, for the command line."""
-        options = ("--add-seccomp-fd", str(self.seccomp), "--json-status-fd", str(self.told))
+        options = ("--add-seccomp-fd", str(self.seccomp), "--json-status-fd", str(self.status_write))
         return ("--args", str(self.settings), *options)
 
     @property
-    def given(self) -> tuple[int, ...]:
+    def inherited(self) -> tuple[int, ...]:
         """The descriptors that bubblewrap inherits."""
-        return (self.settings, self.seccomp, self.told)
+        return (self.settings, self.seccomp, self.status_write)
 
-    def check(self, ended: Ended) -> None:
+    def require_started(self, ended: Ended) -> None:
         """Check that the program was started.
 
         Raises:
@@ -42,14 +42,16 @@ class Pipes(NamedTuple):
         """
         with suppress(BlockingIOError):
             # Bubblewrap writes the exit code only if the program itself has run. Source: bubblewrap(1).
-            if any("exit-code" in json.loads(line) for line in os.read(self.heard, _MOST_STATUS_BYTES).splitlines()):
+            if any(
+                "exit-code" in json.loads(line) for line in os.read(self.status_read, _MOST_STATUS_BYTES).splitlines()
+            ):
                 return
         if not ended.timed_out and ended.exit_code > 0:
-            raise refused(ended.stderr)
+            raise start_failure(ended.stderr)
 
 
 def open_pipes(arguments: Sequence[str], seccomp: bytes, stack: ExitStack) -> Pipes:
-    """Write the files that bubblewrap reads, and open the pipe for its status; *stack* closes `heard`.
+    """Write the files that bubblewrap reads, and open the pipe for its status; *stack* closes `status_read`.
 
     Raises:
         ToolError: `invalid_arguments`, for a NUL: after it, another argument would begin.
@@ -60,11 +62,11 @@ def open_pipes(arguments: Sequence[str], seccomp: bytes, stack: ExitStack) -> Pi
     with ExitStack() as failed:
         settings = _file("bwrap-arguments", os.fsencode(text), failed)
         rules = _file("bwrap-seccomp", seccomp, failed)
-        heard, told = os.pipe()
-        stack.callback(os.close, heard)
-        os.set_blocking(heard, False)
+        status_read, status_write = os.pipe()
+        stack.callback(os.close, status_read)
+        os.set_blocking(status_read, False)
         failed.pop_all()  # the launch closes them
-        return Pipes(settings, rules, told, heard)
+        return Pipes(settings, rules, status_write, status_read)
 
 
 def _file(name: str, data: bytes, failed: ExitStack) -> int:

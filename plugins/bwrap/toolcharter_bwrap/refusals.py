@@ -37,9 +37,9 @@ def no_filter(machine: str) -> Denied:
     return Denied(Reason.SANDBOX_UNAVAILABLE, f"There is no seccomp filter for the processor {machine!r}.")
 
 
-def refused(said: bytes) -> Denied:
-    """Return the denial for a bubblewrap that failed before it started the program; *said* is its standard error."""
-    lines = [line for line in said.decode(errors="replace").splitlines() if line.startswith("bwrap: ")]
+def start_failure(stderr: bytes) -> Denied:
+    """Return the denial for a bubblewrap that failed before it started the program; *stderr* is its standard error."""
+    lines = [line for line in stderr.decode(errors="replace").splitlines() if line.startswith("bwrap: ")]
     cause = lines[-1].removeprefix("bwrap: ") if lines else "it gave no reason"
     hint = next((hint for words, hint in _HINTS if any(word in cause for word in words)), None)
     return Denied(Reason.SANDBOX_UNAVAILABLE, f"Bubblewrap could not make a sandbox: {cause}", hint=hint)

@@ -22,15 +22,15 @@ from toolcharter import (
     hookimpl,
     limited,
 )
-from toolcharter_bwrap.cgroups import counted
-from toolcharter_bwrap.masks import covered, masked
+from toolcharter_bwrap.cgroups import limit_processes
+from toolcharter_bwrap.masks import hide_paths, mask_paths
 from toolcharter_bwrap.pipes import open_pipes
 from toolcharter_bwrap.policy import BwrapPolicy
 from toolcharter_bwrap.program import find_bubblewrap, is_script
 from toolcharter_bwrap.refusals import no_filter
 from toolcharter_bwrap.seccomp import MACHINES, seccomp_filter
-from toolcharter_bwrap.sockets import covered_sockets
-from toolcharter_bwrap.system import is_visible, network_arguments, require_place, system_arguments
+from toolcharter_bwrap.sockets import hide_sockets
+from toolcharter_bwrap.system import is_visible, network_arguments, require_workspace, system_arguments
 
 # The first process of the sandbox is no group leader yet, so `setsid` does not fork. Source: setsid(1).
 _ON_TERMINAL = ("/usr/bin/setsid", "--ctty", "--")
@@ -87,19 +87,19 @@ class BwrapRunner(LocalRunner):
     @contextmanager
     def prepared(self, job: Job, mark: Mark, *, on_terminal: bool) -> Generator[Launch]:
         """Yield the launch of bubblewrap with the program and its limits."""
-        require_place(self.workspace)
+        require_workspace(self.workspace)
         bwrap = find_bubblewrap(self.programs.resolve)
-        program, is_there = self._program(job)
-        limits = _lower(job.limits, self._policy.limits)
+        program, is_there = self._find_program(job)
+        limits = _lower_limits(job.limits, self._policy.limits)
         command = limited((program, *job.argv[1:]), limits, mark)
         with ExitStack() as stack:
             # A program that a plugin ships, such as ripgrep, is mounted alone, without its Python environment.
-            brought = () if is_there else ("--ro-bind", program, program)
-            arguments = self._arguments(job, brought, stack, on_terminal=on_terminal)
-            prefix = stack.enter_context(counted(limits.processes, self.keeper()))
-            pipes = open_pipes(arguments, self._filter(job), stack)
+            extra_mounts = () if is_there else ("--ro-bind", program, program)
+            arguments = self._arguments(job, extra_mounts, stack, on_terminal=on_terminal)
+            prefix = stack.enter_context(limit_processes(limits.processes, self.keeper()))
+            pipes = open_pipes(arguments, self._seccomp_filter(job), stack)
             inner = (*_ON_TERMINAL, *command) if on_terminal else command
-            outer = limited((bwrap, *pipes.arguments, "--", *inner), _UNLIMITED, _holders(mark))
+            outer = limited((bwrap, *pipes.arguments, "--", *inner), _UNLIMITED, _own_processes_mark(mark))
             yield Launch(
                 argv=(*prefix, *outer),
                 name=job.argv[0],
@@ -109,14 +109,14 @@ class BwrapRunner(LocalRunner):
                 expires=job.expires,
                 is_wanted=job.is_wanted,
                 max_output_bytes=job.max_output_bytes,
-                pass_fds=pipes.given,
+                pass_fds=pipes.inherited,
                 mark=mark,
                 is_contained=True,
                 exit_code=_exit_code,
-                check=pipes.check,
+                check=pipes.require_started,
             )
 
-    def _program(self, job: Job) -> tuple[str, bool]:
+    def _find_program(self, job: Job) -> tuple[str, bool]:
         """The path of the job's program, and whether the sandbox contains it without an additional mount."""
         program = self.programs.resolve(job.argv[0])
         if is_visible(program, self._policy, self.workspace):
@@ -130,7 +130,7 @@ class BwrapRunner(LocalRunner):
             hint="The profile can list its folder in read_roots of the extension bwrap.",
         )
 
-    def _filter(self, job: Job) -> bytes:
+    def _seccomp_filter(self, job: Job) -> bytes:
         machine = MACHINES.get(platform.machine())
         if machine is None:
             raise no_filter(platform.machine())
@@ -139,18 +139,20 @@ class BwrapRunner(LocalRunner):
     def _has_network(self, job: Job) -> bool:
         return job.network and self._policy.network
 
-    def _arguments(self, job: Job, brought: tuple[str, ...], stack: ExitStack, *, on_terminal: bool) -> tuple[str, ...]:
+    def _arguments(
+        self, job: Job, extra_mounts: tuple[str, ...], stack: ExitStack, *, on_terminal: bool
+    ) -> tuple[str, ...]:
         workspace = str(self.workspace)
         protected = () if job.read_only else (*self._scope.protected, *job.protected)
         hidden = self._scope.hidden()
         return (
             *self._system,
             *(network_arguments() if self._has_network(job) else ()),
-            *brought,
+            *extra_mounts,
             *("--ro-bind" if job.read_only else "--bind", workspace, workspace),
-            *stack.enter_context(masked(self.workspace, protected, self.keeper(), () if job.read_only else hidden)),
-            *covered(self.workspace, hidden),
-            *covered_sockets((self.workspace, *self._policy.read_roots)),
+            *stack.enter_context(mask_paths(self.workspace, protected, self.keeper(), () if job.read_only else hidden)),
+            *hide_paths(self.workspace, hidden),
+            *hide_sockets((self.workspace, *self._policy.read_roots)),
             *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.folder_of(job)),
             # On a terminal, `_ON_TERMINAL` makes the session.
             *(() if on_terminal else ("--new-session",)),
@@ -158,7 +160,7 @@ class BwrapRunner(LocalRunner):
         )
 
 
-def _holders(mark: Mark) -> Mark:
+def _own_processes_mark(mark: Mark) -> Mark:
     """The mark of bubblewrap's own processes: the runner's, but not the program's, so they are not signalled with it.
 
     They need a mark: if this process dies while a sandbox is being made, one of them may wait for the other for ever.
@@ -174,11 +176,11 @@ def _exit_code(code: int) -> int:
     return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _HIGHEST_SIGNAL else code
 
 
-def _lower(asked: ProcessLimits, most: ProcessLimits) -> ProcessLimits:
+def _lower_limits(asked: ProcessLimits, most: ProcessLimits) -> ProcessLimits:
     return ProcessLimits(
-        **{field.name: _least(getattr(asked, field.name), getattr(most, field.name)) for field in fields(most)}
+        **{field.name: _smaller(getattr(asked, field.name), getattr(most, field.name)) for field in fields(most)}
     )
 
 
-def _least(first: int | None, second: int | None) -> int | None:
+def _smaller(first: int | None, second: int | None) -> int | None:
     return min((value for value in (first, second) if value is not None), default=None)

@@ -200,10 +200,10 @@ def seccomp_filter(machine: Machine, *, network: bool) -> bytes:
         network: Whether the program is in the host's network namespace. If so, it gets no UNIX sockets: sockets with an
             abstract name, as desktops and daemons have, belong to that namespace and not to a file.
     """
-    return b"".join(_program(machine, network=network))
+    return b"".join(_build_program(machine, network=network))
 
 
-def _program(machine: Machine, *, network: bool) -> Iterator[bytes]:
+def _build_program(machine: Machine, *, network: bool) -> Iterator[bytes]:
     yield _load(_ARCHITECTURE)
     yield _jump(_EQUAL, machine.architecture, skip_if=1)
     yield _return(_KILL)
@@ -216,40 +216,42 @@ def _program(machine: Machine, *, network: bool) -> Iterator[bytes]:
     for number in sorted(machine.denied.values()):
         yield from _refuse(_EQUAL, number, errno.EPERM)
     for number in (machine.clone, machine.unshare):
-        yield from _on(number, [_load_argument(0), *_refuse(_ANY, _NAMESPACES, errno.EPERM)])
+        yield from _check_call(number, [_load_argument(0), *_refuse(_ANY, _NAMESPACES, errno.EPERM)])
     # A set-ID file would give its owner's rights to every user of the host, outside the sandbox.
     for number, argument in machine.modes.items():
-        yield from _on(number, [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)])
+        yield from _check_call(number, [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)])
     for number, (flags, argument) in machine.opens.items():
         # The mode argument is valid only if the call makes a file; otherwise the register may hold anything.
         mode = [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)]
-        yield from _on(number, [_load_argument(flags), _jump(_ANY, _MAKES, skip_else=len(mode)), *mode])
+        yield from _check_call(number, [_load_argument(flags), _jump(_ANY, _MAKES, skip_else=len(mode)), *mode])
     terminal = [*_refuse(_EQUAL, _TIOCSTI, errno.EPERM), *_refuse(_EQUAL, _TIOCLINUX, errno.EPERM)]
-    yield from _on(machine.ioctl, [_load_argument(1), *terminal])
-    yield from _on(machine.personality, [_load_argument(0), *_only((_PER_LINUX, _PER_QUERY), errno.EPERM)])
-    yield from _on(machine.socket, _families(network=network))
+    yield from _check_call(machine.ioctl, [_load_argument(1), *terminal])
+    yield from _check_call(
+        machine.personality, [_load_argument(0), *_allow_only((_PER_LINUX, _PER_QUERY), errno.EPERM)]
+    )
+    yield from _check_call(machine.socket, _families(network=network))
     yield _return(_ALLOW)
 
 
 def _families(*, network: bool) -> list[bytes]:
     families = (_AF_INET, _AF_INET6) if network else (_AF_UNIX, _AF_INET, _AF_INET6)
-    route = [_load_argument(2), *_only((_NETLINK_ROUTE,), errno.EPROTONOSUPPORT), _return(_ALLOW)]
+    route = [_load_argument(2), *_allow_only((_NETLINK_ROUTE,), errno.EPROTONOSUPPORT), _return(_ALLOW)]
     return [
         _load_argument(0),
         _jump(_EQUAL, _AF_NETLINK, skip_else=len(route)),
         *route,
-        *_only(families, errno.EAFNOSUPPORT),
+        *_allow_only(families, errno.EAFNOSUPPORT),
     ]
 
 
-def _on(number: int, checks: list[bytes]) -> Iterator[bytes]:
+def _check_call(number: int, checks: list[bytes]) -> Iterator[bytes]:
     """The *checks* for one call, which is allowed if it passes them. The call's number is loaded before and after."""
     yield _jump(_EQUAL, number, skip_else=len(checks) + 1)
     yield from checks
     yield _return(_ALLOW)
 
 
-def _only(values: tuple[int, ...], error: int) -> list[bytes]:
+def _allow_only(values: tuple[int, ...], error: int) -> list[bytes]:
     """Refuse all loaded values except *values*."""
     last = len(values)
     return [

@@ -20,7 +20,7 @@ _CONFIGURATION = (
 )
 _FOR_NETWORK = ("resolv.conf",)
 # The sandbox's own folders. The workspace must not be one of them or contain one.
-_OWN = ("/usr", *_MERGED, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - it is the sandbox's
+_OWN_FOLDERS = ("/usr", *_MERGED, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - it is the sandbox's
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -31,9 +31,9 @@ def system_arguments(policy: BwrapPolicy) -> tuple[str, ...]:
         *("--unshare-user", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"),
         *_identity(),
         *("--clearenv", "--ro-bind", "/usr", "/usr"),
-        *_merged(),
+        *_merged_usr(),
         *(word for name in _CONFIGURATION for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
-        *("--proc", "/proc", *_guarded_of_proc(), "--dev", "/dev"),
+        *("--proc", "/proc", *_guard_proc(), "--dev", "/dev"),
         *("--size", str(policy.tmp_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's
         *("--size", str(policy.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 - as above
         *("--symlink", "../tmp", "/var/tmp"),  # noqa: S108 - as above
@@ -50,13 +50,13 @@ def network_arguments() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def require_place(workspace: Path) -> None:
+def require_workspace(workspace: Path) -> None:
     """Refuse a workspace that is a folder of the system or contains one.
 
     Raises:
         Denied: `sandbox_unavailable`.
     """
-    if any(Path(own).is_relative_to(workspace) for own in _OWN) or str(workspace) in _OWN:
+    if any(Path(own).is_relative_to(workspace) for own in _OWN_FOLDERS) or str(workspace) in _OWN_FOLDERS:
         raise Denied(
             Reason.SANDBOX_UNAVAILABLE,
             f"The workspace {str(workspace)!r} contains parts of the system, which a sandbox has to protect.",
@@ -79,11 +79,11 @@ def _identity() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _merged() -> tuple[str, ...]:
-    return tuple(word for folder in _MERGED for word in _merged_one(folder))
+def _merged_usr() -> tuple[str, ...]:
+    return tuple(word for folder in _MERGED for word in _merged_folder(folder))
 
 
-def _merged_one(folder: str) -> Iterator[str]:
+def _merged_folder(folder: str) -> Iterator[str]:
     path = Path(folder)
     if path.is_symlink():
         yield from ("--symlink", str(path.readlink()), folder)
@@ -96,7 +96,7 @@ _HIDDEN = ("keys", "key-users")
 
 
 @lru_cache(maxsize=1)
-def _guarded_of_proc() -> tuple[str, ...]:
+def _guard_proc() -> tuple[str, ...]:
     """Protect the kernel's settings in /proc from programs that root starts: root owns these files.
 
     Bubblewrap itself covers only folders that it could write to. Here, folders such as /proc/sys are mounted read-only,
@@ -105,12 +105,12 @@ def _guarded_of_proc() -> tuple[str, ...]:
     hidden = [f"/proc/{name}" for name in _HIDDEN if Path("/proc", name).exists()]
     guarded = sorted(Path("/proc").iterdir()) if os.geteuid() == 0 else []
     return (
-        *(word for entry in guarded if entry.name not in _HIDDEN for word in _guard(entry)),
+        *(word for entry in guarded if entry.name not in _HIDDEN for word in _guard_entry(entry)),
         *(word for path in hidden for word in ("--ro-bind", "/dev/null", path)),
     )
 
 
-def _guard(entry: Path) -> Iterator[str]:
+def _guard_entry(entry: Path) -> Iterator[str]:
     if entry.name.isdigit() or entry.is_symlink():
         return  # a process, or a link to the program's own process
     if entry.is_dir():

@@ -19,7 +19,7 @@ from toolcharter import Denied, Ended, ProcessLimits, TerminalSize, ToolError
 from toolcharter.guards.process import supervise
 from toolcharter_bwrap import cgroups, pipes
 from toolcharter_bwrap import program as bubblewrap
-from toolcharter_bwrap.refusals import refused
+from toolcharter_bwrap.refusals import start_failure
 from toolcharter_bwrap.runner import BwrapRunner
 
 pytestmark = pytest.mark.needs_program("bwrap", package="bubblewrap")
@@ -186,7 +186,7 @@ def test_without_bubblewrap_nothing_runs(runner: BwrapRunner, monkeypatch: pytes
 
     monkeypatch.setattr(runner.programs, "resolve", missing)
     monkeypatch.setattr(bubblewrap, "distribution", no_wheel)
-    bubblewrap.carried_bubblewrap.cache_clear()
+    bubblewrap.bundled_bubblewrap.cache_clear()
     for start in (runner.run, runner.start):
         with pytest.raises(Denied, match="Bubblewrap is not installed") as caught:
             start(job("true"))
@@ -220,7 +220,7 @@ def test_a_sandbox_that_cannot_be_made_is_refused(open_runner: Callable[..., Bwr
 )
 def test_a_refusal_of_the_kernel_has_a_hint(said: bytes, cause: str, hint: str) -> None:
     """For the causes that are known."""
-    denied = refused(said)
+    denied = start_failure(said)
 
     assert (denied.reason, cause in str(denied.message), hint in str(denied.hint)) == (
         "sandbox_unavailable",
@@ -242,14 +242,14 @@ def test_descriptors_that_run_out_leave_none_open(runner: BwrapRunner, monkeypat
         runner.run(job("true"))
 
     assert (caught.value.retryable, open_descriptors()) == (True, before)
-    assert pipes.Pipes(3, 4, 5, 6).given == (3, 4, 5)
+    assert pipes.Pipes(3, 4, 5, 6).inherited == (3, 4, 5)
 
 
 @pytest.fixture
 def fresh_groups() -> Iterator[None]:
-    cgroups._parent.cache_clear()
+    cgroups._parent_group.cache_clear()
     yield
-    cgroups._parent.cache_clear()
+    cgroups._parent_group.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh_groups")
@@ -283,7 +283,7 @@ def test_processes_of_root_are_counted_by_groups(
     removed: list[Path] = []
     monkeypatch.setattr(cgroups, "_remove", removed.append)
 
-    with cgroups.counted(10, Remembering()) as prefix:
+    with cgroups.limit_processes(10, Remembering()) as prefix:
         pass
 
     assert (prefix[:2], [str(group.parent) for group in removed]) == (
@@ -294,7 +294,7 @@ def test_processes_of_root_are_counted_by_groups(
 @pytest.mark.usefixtures("fresh_groups")
 def test_a_group_is_removed_when_it_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Soon, or not at all: the call does not wait for ever."""
-    monkeypatch.setattr(cgroups, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(cgroups, "_REMOVAL_TIMEOUT_S", 0.05)
     (tmp_path / "full").mkdir()
     (tmp_path / "full/x").touch()
     (tmp_path / "empty").mkdir()
@@ -319,7 +319,7 @@ def test_a_program_enters_its_group_as_a_thread_where_it_can(
     for name in files:
         (tmp_path / name).touch()
 
-    assert cgroups._entrance(tmp_path) == tmp_path / entered
+    assert cgroups._entry_file(tmp_path) == tmp_path / entered
 
 
 @pytest.mark.parametrize(("processes", "user"), [(None, 0), (10, 5)])
@@ -327,5 +327,5 @@ def test_others_need_no_group(monkeypatch: pytest.MonkeyPatch, processes: int | 
     """The kernel counts what is not root's."""
     monkeypatch.setattr(os, "geteuid", lambda: user)
 
-    with cgroups.counted(processes, Remembering()) as prefix:
+    with cgroups.limit_processes(processes, Remembering()) as prefix:
         assert prefix == ()

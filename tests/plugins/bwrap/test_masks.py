@@ -198,7 +198,7 @@ def test_more_names_than_can_be_looked_at_are_refused(
     open_runner: Open, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of them could be a link; what git keeps its content in is not counted."""
-    monkeypatch.setattr("toolcharter_bwrap.links.MOST_NAMES", 3)
+    monkeypatch.setattr("toolcharter_bwrap.links.MAX_NAMES", 3)
     for name in ("objects/aa", "refs/heads", "logs/refs"):
         (workspace / ".git" / name).mkdir(parents=True)
         (workspace / ".git" / name / "x").symlink_to(workspace / "y")
@@ -233,7 +233,7 @@ def test_many_runs_share_placeholders(open_runner: Open, workspace: Path) -> Non
 
 def test_the_place_of_a_placeholder_may_be_taken(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a file, by somebody who locks it for himself, or by another at the last moment: an error, and no waiting."""
-    monkeypatch.setattr(placeholders, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(placeholders, "_TIMEOUT_S", 0.05)
     (workspace / "file").touch()
     (workspace / "locked").mkdir()
     descriptor = os.open(workspace / "locked", os.O_RDONLY)
@@ -242,7 +242,7 @@ def test_the_place_of_a_placeholder_may_be_taken(workspace: Path, monkeypatch: p
     for name in ("file", "locked"):
         with (
             pytest.raises(ToolError, match="could not be reserved"),
-            placeholders.placeholder(str(workspace / name), Remembering()),
+            placeholders.hold_placeholder(str(workspace / name), Remembering()),
         ):
             pass
 
@@ -253,7 +253,7 @@ def test_a_folder_in_which_no_placeholder_may_be_made_is_told_with_its_path() ->
     """The call is denied with the path, and with what the user can do; the sysfs lets nobody make folders."""
     path = "/sys/.toolcharter"
 
-    with pytest.raises(Denied) as caught, placeholders.placeholder(path, Remembering()):
+    with pytest.raises(Denied) as caught, placeholders.hold_placeholder(path, Remembering()):
         pytest.fail("a placeholder was made")
 
     assert (caught.value.reason, caught.value.hint) == (
@@ -270,11 +270,11 @@ def test_a_placeholder_that_was_replaced_is_left(workspace: Path) -> None:
     keeper = Remembering()
     path = workspace / "p"
 
-    with placeholders.placeholder(str(path), keeper):
+    with placeholders.hold_placeholder(str(path), keeper):
         assert (placeholders.is_placeholder(path.lstat()), keeper.folders) == (True, [str(path)])
         path.rmdir()
         path.mkdir()
-    with placeholders.placeholder(str(workspace / "gone"), keeper):
+    with placeholders.hold_placeholder(str(workspace / "gone"), keeper):
         (workspace / "gone").rmdir()
 
     assert (tree(workspace), keeper.folders) == ({"p": ""}, [])

@@ -11,16 +11,16 @@ from tests.plugins.bwrap.conftest import job, shell
 
 from toolcharter import Denied, Ended, ToolError
 from toolcharter_bwrap import program
-from toolcharter_bwrap.program import carried_bubblewrap, find_bubblewrap
+from toolcharter_bwrap.program import bundled_bubblewrap, find_bubblewrap
 from toolcharter_bwrap.runner import BwrapRunner
 
 
 @pytest.fixture(autouse=True)
 def _looked_up_anew() -> Iterator[None]:
     """What was found once is remembered for the process."""
-    carried_bubblewrap.cache_clear()
+    bundled_bubblewrap.cache_clear()
     yield
-    carried_bubblewrap.cache_clear()
+    bundled_bubblewrap.cache_clear()
 
 
 @pytest.fixture

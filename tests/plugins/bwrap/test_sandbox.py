@@ -272,7 +272,7 @@ def test_private_folders_are_bounded(open_runner: Callable[..., BwrapRunner]) ->
 def test_a_workspace_in_the_place_of_the_system_is_refused(place: str) -> None:
     """It would lie over what contains programs."""
     with pytest.raises(Denied, match="contains parts of the system") as caught:
-        system.require_place(Path(place))
+        system.require_workspace(Path(place))
 
     assert caught.value.reason == "sandbox_unavailable"
 
@@ -300,12 +300,12 @@ def test_systems_differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: b
     monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 5)
     names = ("bin", "lib", "lib64")
     monkeypatch.setattr(system, "_MERGED", tuple(str(tmp_path / name) for name in names))
-    for cached in (system._merged, system._guarded_of_proc):
+    for cached in (system._merged_usr, system._guard_proc):
         cached.cache_clear()
 
     arguments = " ".join(system.system_arguments(BwrapPolicy()))
 
-    for cached in (system._merged, system._guarded_of_proc):
+    for cached in (system._merged_usr, system._guard_proc):
         cached.cache_clear()
     assert (
         f"--ro-bind /usr /usr --ro-bind {tmp_path}/bin {tmp_path}/bin --symlink usr/lib {tmp_path}/lib --ro-bind-try"

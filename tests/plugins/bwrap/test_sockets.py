@@ -65,10 +65,10 @@ def test_only_what_a_sandbox_can_see_is_covered(
 
     for folder in ("in", "link"):
         found = (str(tmp_path / folder / name) for name in "az")
-        assert sockets.covered_sockets([tmp_path / folder]) == tuple(
+        assert sockets.hide_sockets([tmp_path / folder]) == tuple(
             word for path in found for word in ("--ro-bind", "/dev/null", path)
         )
-    assert sockets.covered_sockets([tmp_path / "b"]) == ("--ro-bind", "/dev/null", str(tmp_path / "b"))
+    assert sockets.hide_sockets([tmp_path / "b"]) == ("--ro-bind", "/dev/null", str(tmp_path / "b"))
 
     monkeypatch.setattr("toolcharter.guards.process.sockets._LISTED", tmp_path / "missing")
-    assert sockets.covered_sockets([tmp_path / "in"]) == ()
+    assert sockets.hide_sockets([tmp_path / "in"]) == ()
