@@ -11,8 +11,8 @@ from tests.rows import each_row
 
 from toolcharter.cli.group import toolcharter as command_group
 from toolcharter.profile.find import shipped_profiles
-from toolcharter.profile.nodes import plain
-from toolcharter.profile.parse import parse
+from toolcharter.profile.nodes import to_plain
+from toolcharter.profile.parse import parse_yaml
 
 PROFILES = sorted(shipped_profiles().glob("*.yaml"))
 
@@ -25,9 +25,9 @@ def schema() -> dict[str, Any]:
 
 
 def values_in(file: Path) -> Any:
-    node = parse(file.read_text(), str(file), [])
+    node = parse_yaml(file.read_text(), str(file), [])
     assert node is not None
-    return plain(node)
+    return to_plain(node)
 
 
 @each_row("file", PROFILES, ids=lambda file: file.stem)

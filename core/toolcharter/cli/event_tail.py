@@ -56,7 +56,10 @@ def _is_serializable(event: Mapping[str, Any]) -> bool:
 
 
 def last_events(files: Sequence[str], parse_event: ParseEvent, count: int) -> list[dict[str, Any]]:
-    """Return the last *count* events in *files* that *parse_event* accepts, oldest first; read a plain file from its end."""
+    """Return the last *count* events in *files* that *parse_event* accepts, the oldest first.
+
+    A plain file is read from its end.
+    """
     found: list[dict[str, Any]] = []
     for name in reversed(files):
         missing = count - len(found)

@@ -20,7 +20,7 @@ from toolcharter.errors import ConfigurationError, Fault, did_you_mean
 from toolcharter.policy.rule_input import own_groups
 from toolcharter.policy.toolsets import GROUPS, TOOLSETS
 from toolcharter.profile.globs import Glob, fold, parse_glob
-from toolcharter.profile.nodes import KeyPath, dotted, shortened
+from toolcharter.profile.nodes import KeyPath, dotted, short_repr
 from toolcharter.profile.settings import Availability, CallerPattern
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def _item_fault(item: str, known: frozenset[str]) -> tuple[str, str] | None:
         return None
     if kind is None and not _ITEM.fullmatch(key):
         fix = "Write a tool's name, a glob over names, 'group:NAME' or 'toolset:NAME'."
-        return f"no tool's name can match {shortened(item)}.", fix
+        return f"no tool's name can match {short_repr(item)}.", fix
     name = key.partition(":")[2] if kind else key
     others = [word for word in (name, f"group:{name}", f"toolset:{name}") if word in known]
     alike = {word.removeprefix(f"{kind}:") for word in known if _kind(word) == kind}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcharter._lazy import lazy
 from toolcharter.policy.rule_input import Requirements, RuleInput, ToolFacts, encode_repeats, mcp_subject
-from toolcharter.profile.conditions import tests_of
+from toolcharter.profile.conditions import compile_conditions
 from toolcharter.profile.globs import Glob, fold
 from toolcharter.profile.rules import Rule
 
@@ -31,7 +31,7 @@ class Matcher:
         self.rule = rule
         self.is_conditional = bool(rule.args) or rule.when is not None
         """Whether it has conditions on the arguments."""
-        self._tests = tests_of(rule.when)
+        self._tests = compile_conditions(rule.when)
 
     def denies(self, facts: ToolFacts, subject: RuleInput) -> bool:
         """Whether the rule in `deny` matches the call. If a call has several commands, one that matches suffices."""

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolcharter.errors import Fault
-from toolcharter.profile.document import document
-from toolcharter.profile.find import Unusable, read_bytes
+from toolcharter.profile.document import read_document
+from toolcharter.profile.find import ProfileUnusable, read_bytes
 from toolcharter.profile.forms import Cache
 from toolcharter.profile.globs import GlobError, parse_glob
 from toolcharter.profile.nodes import in_file_order
@@ -96,11 +96,11 @@ def _read_ceiling_file(
 ) -> Ceiling | None:
     try:
         content = read_bytes(file)
-    except Unusable as problem:
+    except ProfileUnusable as problem:
         faults.append(Fault(file, "", problem.what, fix))
         return None
     found: list[Fault] = []
-    _, read = document(content, file, kind, Cache(), found, least="deny: []")
+    _, read = read_document(content, file, kind, Cache(), found, least="deny: []")
     faults.extend(in_file_order(found))
     return None if read is None else read.tightening.to_ceiling(file, read.notify)
 

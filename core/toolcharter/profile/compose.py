@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolcharter.errors import Fault
-from toolcharter.profile.document import checked, document
-from toolcharter.profile.find import Unusable, identity, own_place, read_bytes
+from toolcharter.profile.document import read_document, validate_tree
+from toolcharter.profile.find import ProfileUnusable, canonical_location, canonical_path, read_bytes
 from toolcharter.profile.forms import Cache
 from toolcharter.profile.model import Profile
 from toolcharter.profile.names import canonical_distribution, fold_tool_name
@@ -17,7 +17,7 @@ from toolcharter.profile.schema import ProfileFile
 # How many levels of a key are merged entry by entry; below them the child's value replaces the parent's.
 # `plugins`, `extensions` and `limits` are merged, too: a child that adds one entry would otherwise silently
 # lose the parent's guards.
-_LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
+_MERGE_LEVELS: dict[str, tuple[int, Callable[[str], str]]] = {
     "tools": (1, fold_tool_name),
     "extensions": (1, fold_tool_name),
     "plugins": (1, canonical_distribution),
@@ -50,52 +50,56 @@ class Composer:
 
     def build_profile(self, tree: Node) -> Profile | None:
         """Return the profile of an effective tree; None, and `faults`, if its parts do not fit together."""
-        _, read = checked(tree, ProfileFile, self.cache, self.faults)
+        _, read = validate_tree(tree, ProfileFile, self.cache, self.faults)
         return None if read is None else read.to_profile()
 
     def read(self, file: str) -> Node | None:
         """Return the effective tree of *file*, without the parts at fault.
 
         Raises:
-            Unusable: The file cannot be opened, or extends itself.
+            ProfileUnusable: The file cannot be opened, or extends itself.
         """
-        real = identity(file)
+        real = canonical_path(file)
         if real in self.chain:
-            raise self._cycle(real, file)
+            raise self._cycle_error(real, file)
         if len(self.chain) >= MAX_CHAIN:
-            raise Unusable(f"more than {MAX_CHAIN} profiles extend each other.", "Merge some of them.")
-        place = own_place(file)
+            raise ProfileUnusable(f"more than {MAX_CHAIN} profiles extend each other.", "Merge some of them.")
+        place = canonical_location(file)
         if place not in self.trees:
             content = read_bytes(file)
             self.files.append(file)
             self.chain[real] = file
-            self.trees[place] = self._tree(content, file)
+            self.trees[place] = self._merged_tree(content, file)
             del self.chain[real]
         return self.trees[place]
 
-    def _tree(self, content: bytes, file: str) -> Node | None:
-        own, _ = document(content, file, ProfileFile, self.cache, self.faults)
+    def _merged_tree(self, content: bytes, file: str) -> Node | None:
+        own, _ = read_document(content, file, ProfileFile, self.cache, self.faults)
         if own is None:
             return None
         parents = entries(own).get("extends")
-        above = [] if parents is None else [self._parent(entry, i, file) for i, entry in enumerate(items(parents.node))]
+        above = (
+            []
+            if parents is None
+            else [self._read_parent(entry, i, file) for i, entry in enumerate(items(parents.node))]
+        )
         tree = Node({}, own.place)
         for parent in above:
             tree = merge_trees(tree, parent) if parent is not None else tree
         return merge_trees(tree, own)
 
-    def _parent(self, entry: Node, index: int, file: str) -> Node | None:
+    def _read_parent(self, entry: Node, index: int, file: str) -> Node | None:
         try:
             return self.read(locate(str(entry.value), self.search, beside=file))
-        except Unusable as problem:
+        except ProfileUnusable as problem:
             what = problem.what if problem.file is None else f"{problem.file!r}: {problem.what}"
             self.faults.append(Fault(str(entry.place), f"extends.{index}", what, problem.fix))
             return None
 
-    def _cycle(self, real: str, file: str) -> Unusable:
+    def _cycle_error(self, real: str, file: str) -> ProfileUnusable:
         names = list(self.chain)
         chain = [*list(self.chain.values())[names.index(real) :], file]
-        return Unusable(f"extends itself: {' -> '.join(chain)}.", "Remove one of these links.")
+        return ProfileUnusable(f"extends itself: {' -> '.join(chain)}.", "Remove one of these links.")
 
 
 def merge_trees(parent: Node, child: Node) -> Node:
@@ -110,8 +114,8 @@ def merge_trees(parent: Node, child: Node) -> Node:
 def _merge_entry(key: str, parent: Node, child: Node) -> Node:
     if key in _APPENDED:
         return _append_child(parent, child)
-    levels, same = _LEVELS.get(key, (0, str))
-    return _merge_levels(parent, child, levels, same, _append_child if key in _JOINED else _replace_parent)
+    levels, normalize = _MERGE_LEVELS.get(key, (0, str))
+    return _merge_levels(parent, child, levels, normalize, _append_child if key in _JOINED else _replace_parent)
 
 
 def _append_child(parent: Node, child: Node) -> Node:
@@ -127,16 +131,16 @@ def _replace_parent(_: Node, child: Node) -> Node:
 
 
 def _merge_levels(
-    parent: Node, child: Node, levels: int, same: Callable[[str], str], last: Callable[[Node, Node], Node]
+    parent: Node, child: Node, levels: int, normalize: Callable[[str], str], last: Callable[[Node, Node], Node]
 ) -> Node:
     if levels == 0 or not (isinstance(parent.value, dict) and isinstance(child.value, dict)):
         return last(parent, child)
     result = dict(parent.value)
-    spelt = {same(name): name for name in result}
+    spelt = {normalize(name): name for name in result}
     for name, entry in child.value.items():
-        above = result.pop(spelt.get(same(name), name), None)
+        above = result.pop(spelt.get(normalize(name), name), None)
         # Names of agents are case-sensitive; names of tools and what lies below them are not.
-        below = str if name == "agents" else same
+        below = str if name == "agents" else normalize
         node = entry.node if above is None else _merge_levels(above.node, entry.node, levels - 1, below, last)
         result[name] = Entry(entry.place, node)
     return Node(result, child.place)

@@ -100,7 +100,7 @@ class Conditions(dict[str, Any]):
         self.tests: Mapping[str, Callable[[Any], bool]] = {name: one.holds for name, one in conditions.items()}
 
 
-def tests_of(when: Mapping[str, Any] | None) -> Mapping[str, Callable[[Any], bool]]:
+def compile_conditions(when: Mapping[str, Any] | None) -> Mapping[str, Callable[[Any], bool]]:
     """Return the test of each argument in *when*. The conditions of a profile are already compiled."""
     if isinstance(when, Conditions):
         return when.tests
@@ -125,7 +125,7 @@ def compile_condition(schema: Any) -> Callable[[Any], bool]:
         ConditionError: It is not a JSON Schema, holds an unknown keyword, refers to something outside or to itself, or
             is too large.
     """
-    _Inspection(schema).visit(schema, 0)
+    _SchemaInspection(schema).visit(schema, 0)
     try:
         validator: Any = jsonschema_rs.Draft202012Validator(
             schema,
@@ -139,7 +139,7 @@ def compile_condition(schema: Any) -> Callable[[Any], bool]:
     return test
 
 
-class _Inspection:
+class _SchemaInspection:
     """Refuses schemas that the validator itself would accept."""
 
     def __init__(self, root: Any) -> None:
@@ -165,10 +165,10 @@ class _Inspection:
         for keyword, value in schema.items():
             if keyword not in KEYWORDS:
                 raise ConditionError(f"unknown keyword {keyword!r}", did_you_mean(keyword, KEYWORDS))
-            for below in self._below(keyword, value):
+            for below in self._subschemas(keyword, value):
                 self.visit(below, depth + 1)
 
-    def _below(self, keyword: str, value: Any) -> Iterator[Any]:
+    def _subschemas(self, keyword: str, value: Any) -> Iterator[Any]:
         if keyword in _ONE:
             yield value
         elif keyword in _MANY:
@@ -176,9 +176,9 @@ class _Inspection:
         elif keyword in _NAMED:
             yield from value.values() if isinstance(value, Mapping) else ()
         elif keyword == "$ref":
-            yield self._referred(value)
+            yield self._resolve_reference(value)
 
-    def _referred(self, reference: Any) -> Any:
+    def _resolve_reference(self, reference: Any) -> Any:
         found = _REFERENCE.fullmatch(str(reference))
         if found is None or not isinstance(self._definitions, Mapping) or found[1] not in self._definitions:
             known = self._definitions if isinstance(self._definitions, Mapping) else {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from toolcharter._lazy import lazy
-from toolcharter.profile.model import Case, Limits, Profile, values_of
+from toolcharter.profile.model import Case, Limits, Profile, to_json_values
 from toolcharter.profile.settings import DEFAULT_HIDDEN, Availability, Rate, Rates, Repeats, SessionGuards
 
 if TYPE_CHECKING:
@@ -21,30 +21,30 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 """Text that needs no quotes, unless the word has another meaning in YAML."""
 
 
-def written(profile: Profile) -> dict[str, Any]:
+def profile_values(profile: Profile) -> dict[str, Any]:
     """Return the profile as plain values, with the keys of a file in order."""
     everything = {
         "profile": profile.name,
         "description": profile.description,
         "mode": None if profile.mode == "policy" else profile.mode,
         "tools": dict(profile.tools),
-        "deny": values_of(profile.deny),
-        "ask": values_of(profile.ask),
-        "allow": values_of(profile.allow),
-        "capabilities": _given(profile.capabilities),
+        "deny": to_json_values(profile.deny),
+        "ask": to_json_values(profile.ask),
+        "allow": to_json_values(profile.allow),
+        "capabilities": _without_defaults(profile.capabilities),
         "availability": [_availability(entry) for entry in profile.availability],
-        "toolsets": values_of(profile.toolsets),
-        "groups": values_of(profile.groups),
-        "approvals": _given(profile.approvals),
+        "toolsets": to_json_values(profile.toolsets),
+        "groups": to_json_values(profile.groups),
+        "approvals": _without_defaults(profile.approvals),
         "session_guards": _guards(profile.session_guards),
         "limits": _limits(profile),
-        "notify": [_given(entry) for entry in profile.notify],
+        "notify": [_without_defaults(entry) for entry in profile.notify],
         "runner": profile.runner,
         "store": None if profile.store is None else profile.store.written(),
         "extensions": dict(profile.extensions),
         "plugins": dict(profile.plugins),
         "hidden": _hidden(profile),
-        "events": _given(profile.events),
+        "events": _without_defaults(profile.events),
         "cases": [_case(case) for case in profile.cases],
         "missing_ok": list(profile.missing_ok),
     }
@@ -74,22 +74,22 @@ def dump(profile: Profile) -> str:
 
     Dumper.add_representer(str, text)
     yaml_text: str = yaml.dump(
-        written(profile), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
+        profile_values(profile), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
     )
     return yaml_text
 
 
-def _given(setting: Any) -> dict[str, Any]:
+def _without_defaults(setting: Any) -> dict[str, Any]:
     """Return the fields of a named tuple that differ from their defaults."""
     defaults = setting._field_defaults
     given = {
         name: value for name, value in setting._asdict().items() if name not in defaults or value != defaults[name]
     }
-    return {name: value for name, value in values_of(given).items() if name != "place"}
+    return {name: value for name, value in to_json_values(given).items() if name != "place"}
 
 
 def _availability(entry: Availability) -> dict[str, Any]:
-    fields = _given(entry)
+    fields = _without_defaults(entry)
     callers = dict(fields.pop("callers", {}))
     callers = {name: value for name, value in callers.items() if value is not None}
     if entry.callers.depth is not None:
@@ -98,18 +98,18 @@ def _availability(entry: Availability) -> dict[str, Any]:
 
 
 def _guards(memory: SessionGuards) -> dict[str, Any]:
-    reading = _given(memory.read_before_write)
+    reading = _without_defaults(memory.read_before_write)
     lists = ("depends_on", "skip_duplicate", "after_call")
     streak = memory.read_streak
-    exploring = {"exploring": _given(streak.exploring)} if streak.exploring != Repeats() else {}
+    exploring = {"exploring": _without_defaults(streak.exploring)} if streak.exploring != Repeats() else {}
     guards: dict[str, Any] = {
         "read_before_write": reading and {"mode": memory.read_before_write.mode, **reading},
-        "repeated_calls": _given(memory.repeated_calls),
-        "same_result": _given(memory.same_result),
-        "no_progress": _given(memory.no_progress),
-        "read_streak": {**_given(streak), **exploring},
-        "cached_reads": _given(memory.cached_reads),
-        **{key: [_given(item) for item in getattr(memory, key)] for key in lists},
+        "repeated_calls": _without_defaults(memory.repeated_calls),
+        "same_result": _without_defaults(memory.same_result),
+        "no_progress": _without_defaults(memory.no_progress),
+        "read_streak": {**_without_defaults(streak), **exploring},
+        "cached_reads": _without_defaults(memory.cached_reads),
+        **{key: [_without_defaults(item) for item in getattr(memory, key)] for key in lists},
     }
     return {key: value for key, value in guards.items() if value}
 
@@ -117,10 +117,18 @@ def _guards(memory: SessionGuards) -> dict[str, Any]:
 def _limits(profile: Profile) -> dict[str, Any]:
     limits, rates = profile.tool_limits, profile.rates
     names = [*limits, *(name for name in rates.tools if name not in limits)]
-    tools = {name: _given(limits.get(name, Limits())) | _given(rates.tools.get(name, Rate())) for name in names}
-    agents = {name: _given(rate) for name, rate in rates.agents.items()}
+    tools = {
+        name: _without_defaults(limits.get(name, Limits())) | _without_defaults(rates.tools.get(name, Rate()))
+        for name in names
+    }
+    agents = {name: _without_defaults(rate) for name, rate in rates.agents.items()}
     below = {key: value for key, value in {"tools": tools, "agents": agents}.items() if value}
-    return {**_given(profile.limits), **_given(rates.total), **below, **_given(Rates(per=rates.per, store=rates.store))}
+    return {
+        **_without_defaults(profile.limits),
+        **_without_defaults(rates.total),
+        **below,
+        **_without_defaults(Rates(per=rates.per, store=rates.store)),
+    }
 
 
 def _case(case: Case) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from toolcharter.errors import Fault, did_you_mean
 from toolcharter.profile.forms import FAULT, FORMS, MISMATCH, Expected, Form, MapOf, TextOr, keys_of
 from toolcharter.profile.names import quote_list_item
-from toolcharter.profile.nodes import KeyPath, Places, described, dotted, shortened
+from toolcharter.profile.nodes import KeyPath, Places, describe_value, dotted, short_repr
 
 if typing.TYPE_CHECKING:
     from pydantic import ValidationError
@@ -74,12 +74,12 @@ def faults_of(error: "ValidationError", places: Places, prefix: KeyPath = (), mo
     """For each wrong value, what each member of a union expected, with the likely fix."""
     # Of two faults at one place, a misspelt key comes before the missing key.
     for one in sorted(error.errors(include_url=False), key=lambda one: one["type"] == "missing"):
-        path = places.known((*prefix, *one["loc"]))
+        path = places.existing_part((*prefix, *one["loc"]))
         if (found := _key_fault(one, path, places, model)) is not None:
             yield found
         elif expected := _expected(one, path, model):
             key, value = one.get("ctx", {}).get("key"), one["input"]
-            wrong = ((*path, key), described(value[key])) if key else (path, described(value))
+            wrong = ((*path, key), describe_value(value[key])) if key else (path, describe_value(value))
             wanted.setdefault(wrong, []).append(expected)
         else:
             yield Fault(places.value_of(*path), dotted(path), _to_sentence(one["msg"]), "")
@@ -96,7 +96,7 @@ def unknown_key(place: str, path: KeyPath, known: Mapping[str, object]) -> Fault
     listed = ", ".join(map(repr, sorted(known)))
     choice = f"Known keys: {listed}." if known else "There are no keys here."
     near = did_you_mean(str(path[-1]), known)
-    return Fault(place, dotted(path), f"unknown key {shortened(path[-1])}.", f"{near} {choice}" if near else choice)
+    return Fault(place, dotted(path), f"unknown key {short_repr(path[-1])}.", f"{near} {choice}" if near else choice)
 
 
 def _key_fault(one: "ErrorDetails", path: KeyPath, places: Places, model: Any) -> Fault | None:
@@ -119,7 +119,7 @@ def _key_fault(one: "ErrorDetails", path: KeyPath, places: Places, model: Any) -
     if location[-1:] == (_KEY_LOCATION,) and (names := _map_at(model, location[:-2])):
         at = path[:-1] if path[-1] == _KEY_LOCATION else path
         article = "an" if names.noun[0] in "aeiou" else "a"
-        what = f"{shortened(at[-1])} cannot be the name of {article} {names.noun}."
+        what = f"{short_repr(at[-1])} cannot be the name of {article} {names.noun}."
         return Fault(places.of(*at), dotted(at), what, names.name_fix)
     return None
 

@@ -24,7 +24,7 @@ from toolcharter.profile.forms import (
 )
 from toolcharter.profile.globs import GlobError, parse_glob
 from toolcharter.profile.names import NAME, NAME_FIX, anchored
-from toolcharter.profile.nodes import Located, LocatedText, plain
+from toolcharter.profile.nodes import Located, LocatedText, to_plain
 from toolcharter.profile.rules import GLOB_PATTERN, RULE_PATTERN, Rule, RuleError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _parse_rule_text(value: Any, cache: Cache) -> Rule:
 
 def _parse_condition(value: Any, cache: Cache) -> Condition:
     try:
-        return cache.condition(plain(value.node) if isinstance(value, Located) else value)
+        return cache.condition(to_plain(value.node) if isinstance(value, Located) else value)
     except ConditionError as error:
         raise fault(f"{error}.", error.fix or "Write a JSON Schema of draft 2020-12.") from error
 

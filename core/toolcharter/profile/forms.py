@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 from toolcharter.api.policy import field_docstrings
 from toolcharter.profile.conditions import Condition, condition
 from toolcharter.profile.names import NAME, NAME_FIX, anchored, fold_tool_name
-from toolcharter.profile.nodes import Located, LocatedText, entries, plain
+from toolcharter.profile.nodes import Located, LocatedText, entries, to_plain
 from toolcharter.profile.rules import Rule, parse_rule
 
 T = TypeVar("T")
@@ -393,7 +393,7 @@ def mapping_of(expected: str) -> ParsedBy:
     def read(value: Any, _: "Cache") -> dict[str, Any]:
         if not isinstance(value, Located):
             raise mismatch(*words)
-        values: dict[str, Any] = plain(value.node)
+        values: dict[str, Any] = to_plain(value.node)
         return values
 
     return ParsedBy(read, {"type": "object"}, words)

@@ -21,14 +21,14 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _CEILINGS = {"workspace": WorkspaceFile, "admin": CeilingFile}
 
 
-class Offer(NamedTuple):
+class PolicyInfo(NamedTuple):
     """The facts about an installed tool or extension that a profile depends on."""
 
     policy: "type[BaseModel]"
-    about: str
+    description: str
 
 
-def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) -> dict[str, Any]:
+def profile_schema(tools: Mapping[str, PolicyInfo], extensions: Mapping[str, PolicyInfo]) -> dict[str, Any]:
     """Return the JSON Schema of a profile.
 
     Args:
@@ -37,8 +37,8 @@ def profile_schema(tools: Mapping[str, Offer], extensions: Mapping[str, Offer]) 
     """
     schema, definitions = _schema_of(ProfileFile), dict[str, Any]()
     keys = schema["properties"]
-    keys["tools"] |= _by_name("tools", tools, definitions)
-    keys["extensions"] |= _by_name("extensions", extensions, definitions) | {"additionalProperties": False}
+    keys["tools"] |= _any_case_properties("tools", tools, definitions)
+    keys["extensions"] |= _any_case_properties("extensions", extensions, definitions) | {"additionalProperties": False}
     names = {"pattern": anchored("|".join(map(any_case_pattern, sorted(tools))))}
     unless = {"if": {"required": ["missing_ok"]}, "else": {"properties": {"tools": {"propertyNames": names}}}}
     return {"$schema": _DIALECT, "title": "A profile of toolcharter", **schema, **unless, "$defs": definitions}
@@ -50,34 +50,34 @@ def ceiling_schema(whose: Literal["workspace", "admin"]) -> dict[str, Any]:
 
 
 def _schema_of(kind: type) -> dict[str, Any]:
-    schema: dict[str, Any] = _untitled(pydantic.TypeAdapter(kind).json_schema())
+    schema: dict[str, Any] = _without_titles(pydantic.TypeAdapter(kind).json_schema())
     return schema
 
 
-def _untitled(schema: Any) -> Any:
+def _without_titles(schema: Any) -> Any:
     """Remove the titles that pydantic derives from names."""
     if isinstance(schema, list):
-        return [_untitled(one) for one in schema]
+        return [_without_titles(one) for one in schema]
     if isinstance(schema, dict):
         made = {"title"} if isinstance(schema.get("title"), str) else set[str]()
-        return {key: _untitled(value) for key, value in schema.items() if key not in made}
+        return {key: _without_titles(value) for key, value in schema.items() if key not in made}
     return schema
 
 
-def _by_name(kind: str, offers: Mapping[str, Offer], definitions: dict[str, Any]) -> dict[str, Any]:
+def _any_case_properties(kind: str, offers: Mapping[str, PolicyInfo], definitions: dict[str, Any]) -> dict[str, Any]:
     """Return properties whose names ignore case: as written, for completion, and patterns for any case."""
     references: dict[str, Any] = {}
     for name, offer in sorted(offers.items()):
         place = f"{kind}.{name}"
-        policy = _policy(offer.policy, place)
+        policy = _policy_schema(offer.policy, place)
         definitions |= {f"{place}.{model}": below for model, below in policy.pop("$defs", {}).items()}
-        definitions[place] = {**policy, **({"description": offer.about} if offer.about else {})}
+        definitions[place] = {**policy, **({"description": offer.description} if offer.description else {})}
         references[name] = {"$ref": f"#/$defs/{place}"}
     anyhow = {anchored(any_case_pattern(name)): reference for name, reference in references.items()}
     return {"properties": references, "patternProperties": anyhow}
 
 
-def _policy(model: "type[BaseModel]", place: str) -> dict[str, Any]:
+def _policy_schema(model: "type[BaseModel]", place: str) -> dict[str, Any]:
 
     try:
         return model.model_json_schema(ref_template=f"#/$defs/{place}.{{model}}")

@@ -40,11 +40,11 @@ HOST = "host"
 Truncate = Literal["head", "tail", "both"]
 
 
-def _nothing() -> Mapping[str, Any]:
+def _empty_mapping() -> Mapping[str, Any]:
     return MappingProxyType({})
 
 
-def smaller(one: Any, other: Any) -> Any:
+def smaller_limit(one: Any, other: Any) -> Any:
     """Return the smaller of two limits; None means no limit."""
     return min((value for value in (one, other) if value is not None), default=None)
 
@@ -63,13 +63,13 @@ class Limits(NamedTuple):
     def within(self, outer: "Limits") -> "Limits":
         """Combine both: the smaller of each number, and this `truncate` before that of *outer*."""
         return Limits(
-            smaller(self.timeout_s, outer.timeout_s),
-            smaller(self.max_output_chars, outer.max_output_chars),
+            smaller_limit(self.timeout_s, outer.timeout_s),
+            smaller_limit(self.max_output_chars, outer.max_output_chars),
             self.truncate or outer.truncate,
         )
 
 
-def limits_of(tool_limits: Mapping[str, Limits], names: Iterable[str]) -> Limits:
+def combine_limits(tool_limits: Mapping[str, Limits], names: Iterable[str]) -> Limits:
     """Return the smallest limits that are written for one tool, under its name or one of its aliases."""
     limits = Limits()
     for name in names:
@@ -107,16 +107,16 @@ class Profile:
 
     name: str
     description: str | None = None
-    tools: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
-    extensions: Mapping[str, dict[str, Any]] = field(default_factory=_nothing)
+    tools: Mapping[str, dict[str, Any]] = field(default_factory=_empty_mapping)
+    extensions: Mapping[str, dict[str, Any]] = field(default_factory=_empty_mapping)
     runner: str | None = None
     """The place where programs run; None if the profile names none, so that only bounded tools run programs."""
     store: StoreUrl | None = None
     """The place where tools keep records; None for the default store."""
-    plugins: Mapping[str, str] = field(default_factory=_nothing)
+    plugins: Mapping[str, str] = field(default_factory=_empty_mapping)
     """Accepted versions by distribution, names as written."""
     limits: Limits = field(default_factory=Limits)
-    tool_limits: Mapping[str, Limits] = field(default_factory=_nothing)
+    tool_limits: Mapping[str, Limits] = field(default_factory=_empty_mapping)
     """By tool, names in lower case."""
     events: Events = field(default_factory=Events)
     mode: Mode = "policy"
@@ -125,8 +125,8 @@ class Profile:
     allow: tuple[Rule, ...] = ()
     capabilities: Capabilities = field(default_factory=Capabilities)
     availability: tuple[Availability, ...] = ()
-    toolsets: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=_nothing)
+    toolsets: Mapping[str, tuple[str, ...]] = field(default_factory=_empty_mapping)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=_empty_mapping)
     approvals: Approvals = field(default_factory=Approvals)
     session_guards: SessionGuards = field(default_factory=SessionGuards)
     rates: Rates = field(default_factory=Rates)
@@ -145,7 +145,7 @@ class Profile:
 
     def limits_for(self, *names: str) -> Limits:
         """Return the limits of the tool with these *names*: the smallest of those for a name and the profile's."""
-        return limits_of(self.tool_limits, names).within(self.limits)
+        return combine_limits(self.tool_limits, names).within(self.limits)
 
     def digest(
         self,
@@ -180,19 +180,19 @@ class Profile:
             "tool_limits": {name: limits._asdict() for name, limits in self.tool_limits.items()},
             "events": self.events._asdict(),
             "mode": self.mode,
-            "deny": values_of(self.deny),
-            "ask": values_of(self.ask),
-            "allow": values_of(self.allow),
-            "capabilities": values_of(self.capabilities),
-            "availability": values_of(self.availability),
+            "deny": to_json_values(self.deny),
+            "ask": to_json_values(self.ask),
+            "allow": to_json_values(self.allow),
+            "capabilities": to_json_values(self.capabilities),
+            "availability": to_json_values(self.availability),
             "toolsets": dict(self.toolsets),
             "groups": dict(self.groups),
-            "approvals": values_of(self.approvals),
-            "session_guards": values_of(self.session_guards),
-            "rates": values_of(self.rates),
-            "notify": values_of(self.notify),
-            "hidden": values_of(self.hidden),
-            "ceilings": values_of(tuple(ceilings)),
+            "approvals": to_json_values(self.approvals),
+            "session_guards": to_json_values(self.session_guards),
+            "rates": to_json_values(self.rates),
+            "notify": to_json_values(self.notify),
+            "hidden": to_json_values(self.hidden),
+            "ceilings": to_json_values(tuple(ceilings)),
             "missing_ok": sorted(self.missing_ok),
             "distributions": dict(distributions),
             **({} if self.store is None else {"store": self.store.without_password()}),
@@ -213,43 +213,43 @@ class Profile:
             "limits": self.limits._asdict(),
             "tool_limits": {name: limits._asdict() for name, limits in self.tool_limits.items()},
             "mode": self.mode,
-            "capabilities": values_of(self.capabilities),
+            "capabilities": to_json_values(self.capabilities),
             "toolsets": dict(self.toolsets),
             "groups": dict(self.groups),
-            "session_guards": values_of(self.session_guards),
-            "rates": values_of(self.rates),
-            "hidden": values_of(self.hidden),
-            "ceilings": values_of(tuple(ceilings)),
+            "session_guards": to_json_values(self.session_guards),
+            "rates": to_json_values(self.rates),
+            "hidden": to_json_values(self.hidden),
+            "ceilings": to_json_values(tuple(ceilings)),
         }
         return allowances.Allowance(
             base=digest_of(base),
-            deny=tuple(map(canonical, values_of(self.deny))),
-            ask=tuple(map(canonical, values_of(self.ask))),
-            allow=tuple(map(canonical, values_of(self.allow))),
+            deny=tuple(map(canonical_json, to_json_values(self.deny))),
+            ask=tuple(map(canonical_json, to_json_values(self.ask))),
+            allow=tuple(map(canonical_json, to_json_values(self.allow))),
             extensions={name: digest_of(dict(policy)) for name, policy in extensions.items()},
             tools={name: digest_of([dict(policy), discovered.get(name)]) for name, policy in policies.items()},
         )
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """Return JSON types as canonical text: equal values give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest_of(value: Any) -> str:
     """Return the SHA-256 of JSON types, in hexadecimal."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def values_of(setting: Any) -> Any:
+def to_json_values(setting: Any) -> Any:
     """Convert a setting to JSON types, without the places where it was written."""
     if isinstance(setting, Rule):
         return setting.plain()
     names = getattr(setting, "_fields", None)
     if names is not None:
-        return {name: values_of(getattr(setting, name)) for name in names if name != "place"}
+        return {name: to_json_values(getattr(setting, name)) for name in names if name != "place"}
     if isinstance(setting, tuple):
-        return [values_of(item) for item in setting]
+        return [to_json_values(item) for item in setting]
     if isinstance(setting, Mapping):
-        return {key: values_of(value) for key, value in setting.items()}
+        return {key: to_json_values(value) for key, value in setting.items()}
     return setting

@@ -10,8 +10,8 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 Scalar: TypeAlias = str | int | float | bool | None
 
 _PLACE = re.compile(r"(.*):([0-9]+):([0-9]+)", re.DOTALL)
-_ECHO = 40
-_NAME = 64
+_MAX_REPR = 40
+_MAX_PATH_PART = 64
 
 
 class Place(NamedTuple):
@@ -50,12 +50,12 @@ def items(node: Node) -> list[Node]:
     return node.value if isinstance(node.value, list) else []
 
 
-def plain(node: Node) -> Any:
+def to_plain(node: Node) -> Any:
     """Return the value without places: dicts, lists and scalars."""
     if isinstance(node.value, dict):
-        return {key: plain(entry.node) for key, entry in node.value.items()}
+        return {key: to_plain(entry.node) for key, entry in node.value.items()}
     if isinstance(node.value, list):
-        return [plain(item) for item in node.value]
+        return [to_plain(item) for item in node.value]
     return node.value
 
 
@@ -81,39 +81,41 @@ class LocatedText(str):
     node: Node
 
 
-def located(node: Node) -> Any:
+def to_located(node: Node) -> Any:
     """Return the value as plain lists and scalars in which each mapping and each text keeps its node."""
     if isinstance(node.value, dict):
-        return Located(node, {key: located(entry.node) for key, entry in node.value.items()})
+        return Located(node, {key: to_located(entry.node) for key, entry in node.value.items()})
     if isinstance(node.value, list):
-        return [located(item) for item in node.value]
+        return [to_located(item) for item in node.value]
     return LocatedText(node) if isinstance(node.value, str) else node.value
 
 
-def without(node: Node, gone: Collection[KeyPath], at: KeyPath = ()) -> Node:
+def remove_paths(node: Node, removed: Collection[KeyPath], at: KeyPath = ()) -> Node:
     """Return the tree without the values at the paths in *gone*."""
     if isinstance(node.value, dict):
         kept = {
-            key: Entry(entry.place, without(entry.node, gone, (*at, key)))
+            key: Entry(entry.place, remove_paths(entry.node, removed, (*at, key)))
             for key, entry in node.value.items()
-            if (*at, key) not in gone
+            if (*at, key) not in removed
         }
         return Node(kept, node.place)
     if isinstance(node.value, list):
         paths = ((item, (*at, index)) for index, item in enumerate(node.value))
-        return Node([without(item, gone, path) for item, path in paths if path not in gone], node.place)
+        return Node([remove_paths(item, removed, path) for item, path in paths if path not in removed], node.place)
     return node
 
 
 def dotted(path: KeyPath) -> str:
     """Return the path as users write it, such as `tools.git.allowed_actions.0`; parts beyond 64 characters are cut."""
-    return ".".join(part if len(part) <= _NAME else f"{part[: _NAME - 3]}..." for part in map(str, path))
+    return ".".join(
+        part if len(part) <= _MAX_PATH_PART else f"{part[: _MAX_PATH_PART - 3]}..." for part in map(str, path)
+    )
 
 
-def shortened(value: object) -> str:
+def short_repr(value: object) -> str:
     """Quote *value* for a message, in at most 40 characters."""
     text = repr(value)
-    return text if len(text) <= _ECHO else f"{text[: _ECHO - 4]}...{text[-1]}"
+    return text if len(text) <= _MAX_REPR else f"{text[: _MAX_REPR - 4]}...{text[-1]}"
 
 
 def in_file_order(faults: Iterable[Fault], *files: str) -> list[Fault]:
@@ -134,7 +136,7 @@ def in_file_order(faults: Iterable[Fault], *files: str) -> list[Fault]:
     return sorted(faults, key=key)
 
 
-def described(value: object) -> str:
+def describe_value(value: object) -> str:
     """Describe a value of the file for a message."""
     match value:
         case None:
@@ -142,9 +144,9 @@ def described(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return f"the number {shortened(value)}"
+            return f"the number {short_repr(value)}"
         case str():
-            return f"the text {shortened(value)}"
+            return f"the text {short_repr(value)}"
         case dict():
             return "a mapping"
         case _:
@@ -168,14 +170,14 @@ class Places(NamedTuple):
         entry, value, found = self._walk(path)
         return str(value if len(found) == len(path) else entry)
 
-    def known(self, path: KeyPath) -> KeyPath:
+    def existing_part(self, path: KeyPath) -> KeyPath:
         """Return the parts of *path* that exist, without parts that name nothing in the file."""
         return self._walk(path, skip=True)[2]
 
     def _walk(self, path: KeyPath, *, skip: bool = False) -> tuple[Place, Place, KeyPath]:
         node, place, found = self.root, self.root.place, list[str | int]()
         for part in path:
-            step = _step(node, part)
+            step = _child_entry(node, part)
             if step is not None:
                 place, node = step
                 found.append(part)
@@ -184,7 +186,7 @@ class Places(NamedTuple):
         return place, node.place, tuple(found)
 
 
-def _step(node: Node, part: str | int) -> Entry | None:
+def _child_entry(node: Node, part: str | int) -> Entry | None:
     if isinstance(part, str):
         return entries(node).get(part)
     below = items(node)

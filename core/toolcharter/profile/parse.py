@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolcharter._lazy import lazy
 from toolcharter.errors import Fault, did_you_mean
-from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Scalar, described, dotted, shortened
+from toolcharter.profile.nodes import Entry, KeyPath, Node, Place, Scalar, describe_value, dotted, short_repr
 
 if TYPE_CHECKING:
     import yaml
@@ -26,7 +26,7 @@ MAX_NODES = 100_000
 
 # Source: YAML 1.2.2, section 10.2 (JSON schema), but `~` and an empty value are null, too, and a number needs
 # a digit after its point. The core schema would convert yes, 0777, 12:30 and 2024-01-01 in surprising ways.
-_WORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_KEYWORDS: dict[str, Scalar] = {"": None, "~": None, "null": None, "true": True, "false": False}
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 # Source: YAML 1.2.2, section 5.1: all except c-printable. The negated set takes ten times as long to compile.
@@ -35,7 +35,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _INT64 = 1 << 63
 _INT64_DIGITS = 20
 
-_ADVICE = {
+_FIXES = {
     "mapping values are not allowed": "Check the indentation, and quote text that contains ': '.",
     "',' or ']'": "Close the bracket.",
     "',' or '}'": "Close the brace.",
@@ -50,29 +50,29 @@ _ADVICE = {
 }
 
 
-class _Stop(Exception):
+class _ParseAborted(Exception):
     """The fault is recorded, and the rest of the file cannot be parsed."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class _Open:
+class _OpenCollection:
     """A mapping or a list that has begun but not ended."""
 
     value: list[Node] | dict[str, Entry]
     place: Place
     anchor: str | None
-    begun_at: int
+    start_count: int
     height: int = 1
     key: Node | None = None
     is_key_good: bool = False
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class _Builder:
+class _TreeBuilder:
     file: str
     faults: list[Fault]
     root: Node | None = None
-    stack: list[_Open] = field(default_factory=list)
+    stack: list[_OpenCollection] = field(default_factory=list)
     anchors: dict[str, tuple[Node, int, int] | None] = field(default_factory=dict)
     """For each name: the node, the number of nodes it refers to, and its height; None until the node ends."""
     refused: set[str] = field(default_factory=set)
@@ -84,21 +84,21 @@ class _Builder:
         return Place(self.file, mark.line + 1, mark.column + 1)
 
     def path(self) -> KeyPath:
-        keys = ((len(frame.value) if isinstance(frame.value, list) else _name(frame.key)) for frame in self.stack)
+        keys = ((len(frame.value) if isinstance(frame.value, list) else _key_name(frame.key)) for frame in self.stack)
         return tuple(key for key in keys if key is not None)
 
-    def fault(self, place: Place, what: str, fix: str) -> None:
+    def add_fault(self, place: Place, what: str, fix: str) -> None:
         self.refused.add(str(place))
         self.faults.append(Fault(str(place), dotted(self.path()), what, fix))
 
-    def stop(self, place: Place, what: str, fix: str) -> NoReturn:
-        self.fault(place, what, fix)
-        raise _Stop
+    def abort(self, place: Place, what: str, fix: str) -> NoReturn:
+        self.add_fault(place, what, fix)
+        raise _ParseAborted
 
     def on_document(self, event: Any) -> None:
         self.documents += 1
         if self.documents > 1:
-            self.stop(
+            self.abort(
                 self.place(event.start_mark),
                 "a second document begins here.",
                 "A file holds one profile: remove the line '---', or split the file.",
@@ -107,22 +107,22 @@ class _Builder:
     def on_scalar(self, event: Any) -> None:
         place = self.place(event.start_mark)
         self.refuse_tag(event, place)
-        value = self.scalar(event.value, place) if event.implicit[0] else event.value
+        value = self.parse_scalar(event.value, place) if event.implicit[0] else event.value
         if isinstance(value, str) and (found := _UNSTORABLE.search(value)):
-            self.fault(
+            self.add_fault(
                 place,
                 f"the text holds the character U+{ord(found[0]):04X}, which no tool accepts.",
                 "Remove its escape sequence.",
             )
             value = ""
-        self.grow(1, place)
+        self.count_nodes(1, place)
         self.add(Node(value, place), 1)
         if event.anchor:
             self.anchors[event.anchor] = (Node(value, place), 1, 1)
 
-    def scalar(self, text: str, place: Place) -> Scalar:
-        if text in _WORDS:
-            return _WORDS[text]
+    def parse_scalar(self, text: str, place: Place) -> Scalar:
+        if text in _KEYWORDS:
+            return _KEYWORDS[text]
         if _INTEGER.fullmatch(text):
             # Length first: int() raises an exception of its own for thousands of digits.
             if len(text) <= _INT64_DIGITS and -_INT64 <= (number := int(text)) < _INT64:
@@ -131,16 +131,16 @@ class _Builder:
             return text
         elif math.isfinite(fraction := float(text)):
             return fraction
-        self.fault(place, f"the number {shortened(text)} is too large.", "Quote it to make it text.")
+        self.add_fault(place, f"the number {short_repr(text)} is too large.", "Quote it to make it text.")
         return 0
 
     def on_begin(self, event: Any) -> None:
         place = self.place(event.start_mark)
         self.refuse_tag(event, place)
-        self.grow(1, place)
+        self.count_nodes(1, place)
         self.check_depth(1, place)
         value: list[Node] | dict[str, Entry] = {} if type(event).__name__.startswith("Mapping") else []
-        self.stack.append(_Open(value, place, event.anchor, self.count))
+        self.stack.append(_OpenCollection(value, place, event.anchor, self.count))
         if event.anchor:
             self.anchors[event.anchor] = None
 
@@ -148,7 +148,7 @@ class _Builder:
         frame = self.stack.pop()
         node = Node(frame.value, frame.place)
         if frame.anchor:
-            self.anchors[frame.anchor] = (node, self.count - frame.begun_at + 1, frame.height)
+            self.anchors[frame.anchor] = (node, self.count - frame.start_count + 1, frame.height)
         self.add(node, frame.height)
 
     def on_alias(self, event: Any) -> None:
@@ -156,22 +156,22 @@ class _Builder:
         name = event.anchor
         if name not in self.anchors:
             near = did_you_mean(name, self.anchors)
-            self.fault(
+            self.add_fault(
                 place, f"the alias '*{name}' names no anchor above it.", near or f"Quote it if '*{name}' is text."
             )
             self.anchors[name] = (Node(None, place), 1, 1)
         known = self.anchors[name]
         if known is None:
-            self.stop(place, f"the alias '*{name}' is inside the value that it names.", "Write the value out.")
+            self.abort(place, f"the alias '*{name}' is inside the value that it names.", "Write the value out.")
         node, size, height = known
-        self.grow(size, place)
+        self.count_nodes(size, place)
         self.check_depth(height, place)
         self.add(Node(node.value, node.place if str(node.place) in self.refused else place), height)
 
-    def grow(self, size: int, place: Place) -> None:
+    def count_nodes(self, size: int, place: Place) -> None:
         self.count += size
         if self.count > MAX_NODES:
-            self.stop(
+            self.abort(
                 place,
                 f"the profile has more than {MAX_NODES} keys and values, aliases counted in full.",
                 "Use fewer aliases, or split the profile.",
@@ -179,12 +179,14 @@ class _Builder:
 
     def check_depth(self, height: int, place: Place) -> None:
         if len(self.stack) + height > MAX_DEPTH:
-            self.stop(place, f"nested deeper than {MAX_DEPTH} levels.", "Flatten the value.")
+            self.abort(place, f"nested deeper than {MAX_DEPTH} levels.", "Flatten the value.")
 
     def refuse_tag(self, event: Any, place: Place) -> None:
         if event.tag is not None:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-            self.fault(place, f"the tag {shortened(tag)} is not allowed.", "Remove it; quote a value to make it text.")
+            self.add_fault(
+                place, f"the tag {short_repr(tag)} is not allowed.", "Remove it; quote a value to make it text."
+            )
 
     def add(self, node: Node, height: int) -> None:
         if not self.stack:
@@ -195,26 +197,26 @@ class _Builder:
         if isinstance(frame.value, list):
             frame.value.append(node)
         elif frame.key is None:
-            self.take_key(frame, frame.value, node)
+            self.add_key(frame, frame.value, node)
         else:
             if frame.is_key_good:
                 frame.value[str(frame.key.value)] = Entry(frame.key.place, node)
             frame.key = None
 
-    def take_key(self, frame: _Open, value: dict[str, Entry], key: Node) -> None:
+    def add_key(self, frame: _OpenCollection, value: dict[str, Entry], key: Node) -> None:
         frame.is_key_good = False
         name = key.value
         if str(key.place) in self.refused:
             pass  # Reported already.
         elif not isinstance(name, str):
             quoted = "Quote it to make it text." if not isinstance(name, list | dict) else "Write a name."
-            self.fault(key.place, f"a key must be text, not {described(name)}.", quoted)
+            self.add_fault(key.place, f"a key must be text, not {describe_value(name)}.", quoted)
         elif name == "<<":
-            self.fault(key.place, "the merge key '<<' is not allowed.", "Share whole profiles with `extends`.")
+            self.add_fault(key.place, "the merge key '<<' is not allowed.", "Share whole profiles with `extends`.")
         elif name in value:
-            self.fault(
+            self.add_fault(
                 key.place,
-                f"the key {shortened(name)} occurs twice; first at {value[name].place}.",
+                f"the key {short_repr(name)} occurs twice; first at {value[name].place}.",
                 "Remove one of the two, or merge their values.",
             )
         else:
@@ -222,11 +224,11 @@ class _Builder:
         frame.key = key
 
 
-def _name(key: Node | None) -> str | None:
+def _key_name(key: Node | None) -> str | None:
     return key.value if key is not None and isinstance(key.value, str) else None
 
 
-def parse(text: str, file: str, faults: list[Fault], *, least: str = "profile: NAME") -> Node | None:
+def parse_yaml(text: str, file: str, faults: list[Fault], *, least: str = "profile: NAME") -> Node | None:
     """Parse one YAML document.
 
     Args:
@@ -239,29 +241,29 @@ def parse(text: str, file: str, faults: list[Fault], *, least: str = "profile: N
         The document without the keys at fault, or None if it cannot be parsed to its end.
     """
     if found := _UNPRINTABLE.search(text):
-        line, column = position(text, found.start())
+        line, column = line_and_column(text, found.start())
         what = f"the character U+{ord(found[0]):04X} is not allowed in a profile."
         faults.append(Fault(str(Place(file, line, column)), "", what, "Remove it."))
         return None
-    builder = _Builder(file, faults)
+    builder = _TreeBuilder(file, faults)
     try:
         _build(text, builder)
-    except _Stop:
+    except _ParseAborted:
         return None
     if builder.root is None:
         faults.append(Fault(str(Place(file)), "", "the file is empty.", f"Write at least `{least}`."))
     return builder.root
 
 
-def position(text: str, index: int) -> tuple[int, int]:
+def line_and_column(text: str, index: int) -> tuple[int, int]:
     """Return line and column, from 1, of the character at *index*."""
     above = text[:index]
     return above.count("\n") + 1, index - above.rfind("\n")
 
 
-def _build(text: str, builder: _Builder) -> None:
+def _build(text: str, builder: _TreeBuilder) -> None:
 
-    takers: dict[type, Callable[[Any], None]] = {
+    handlers: dict[type, Callable[[Any], None]] = {
         yaml.ScalarEvent: builder.on_scalar,
         yaml.MappingStartEvent: builder.on_begin,
         yaml.SequenceStartEvent: builder.on_begin,
@@ -272,19 +274,21 @@ def _build(text: str, builder: _Builder) -> None:
     }
     try:
         for event in _events(yaml, text):
-            taker = takers.get(type(event))
-            if taker is not None:
-                taker(event)
+            handler = handlers.get(type(event))
+            if handler is not None:
+                handler(event)
     except yaml.MarkedYAMLError as error:
         # Without a path: the parser reads ahead, so the open keys may not be those around the mark.
-        builder.faults.append(Fault(str(builder.place(error.problem_mark)), "", _problem(error), _advice(error, text)))
-        raise _Stop from error
+        builder.faults.append(
+            Fault(str(builder.place(error.problem_mark)), "", _describe_error(error), _suggest_fix(error, text))
+        )
+        raise _ParseAborted from error
     except (ValueError, OverflowError) as error:
         # Only PyYAML's own parser raises these: for escapes and versions too large for a character or an int.
         builder.faults.append(
             Fault(str(Place(builder.file)), "", "not valid YAML: an escape or a version has too large a number.", "")
         )
-        raise _Stop from error
+        raise _ParseAborted from error
 
 
 def _events(yaml: Any, text: str) -> Iterator[Any]:
@@ -296,7 +300,7 @@ def _events(yaml: Any, text: str) -> Iterator[Any]:
         loader.dispose()
 
 
-def _problem(error: Any) -> str:
+def _describe_error(error: Any) -> str:
     problem = " ".join(str(error.problem).split())
     if error.context is None or error.context_mark is None:
         return f"not valid YAML: {problem}."
@@ -304,8 +308,8 @@ def _problem(error: Any) -> str:
     return f"not valid YAML: {problem} {error.context} (line {mark.line + 1}, column {mark.column + 1})."
 
 
-def _advice(error: Any, text: str) -> str:
+def _suggest_fix(error: Any, text: str) -> str:
     if "start any token" in error.problem:
         character = text.splitlines()[error.problem_mark.line][error.problem_mark.column]
         return "Indent with spaces, not tabs." if character == "\t" else f"Quote text that begins with {character!r}."
-    return next((fix for part, fix in _ADVICE.items() if part in error.problem), "")
+    return next((fix for part, fix in _FIXES.items() if part in error.problem), "")

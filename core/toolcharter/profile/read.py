@@ -47,7 +47,7 @@ def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
     try:
         file = resolve.locate(profile, search)
         tree = composer.read(file)
-    except find.Unusable as problem:
+    except find.ProfileUnusable as problem:
         place = f"profile {profile!r}" if file is None else file
         composer.faults.append(Fault(place, "", problem.what, problem.fix))
         tree = None
@@ -56,10 +56,10 @@ def read_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
             None,
             in_file_order(composer.faults, *composer.files),
             Places(Node({}, Place(file or str(profile)))),
-            _paths(composer),
+            _file_paths(composer),
         )
     read = composer.build_profile(tree)
-    return ProfileSource(read, in_file_order(composer.faults, *composer.files), Places(tree), _paths(composer))
+    return ProfileSource(read, in_file_order(composer.faults, *composer.files), Places(tree), _file_paths(composer))
 
 
 def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> Profile:
@@ -76,18 +76,18 @@ def load_profile(profile: str | Path, *, search: Sequence[str | Path] = ()) -> P
 
 def list_profiles(search: Sequence[str | Path] = ()) -> list[FoundProfile]:
     """Return every profile that a bare name finds, by name; those with faults, too."""
-    found = {name: resolve.distinct(files, search) for name, files in find.names(search).items()}
-    return [_found(name, file, files, search) for name, files in found.items() for file in files]
+    found = {name: resolve.distinct_profiles(files, search) for name, files in find.find_names(search).items()}
+    return [_to_found_profile(name, file, files, search) for name, files in found.items() for file in files]
 
 
-def _found(name: str, file: str, files: Sequence[str], search: Sequence[str | Path]) -> FoundProfile:
+def _to_found_profile(name: str, file: str, files: Sequence[str], search: Sequence[str | Path]) -> FoundProfile:
     source = read_profile(Path(file), search=search)
     faults = list(source.faults)
     if len(files) > 1:
-        clash = resolve.differing(name, files)
+        clash = resolve.ambiguous_name_error(name, files)
         faults.insert(0, Fault(file, "", clash.what, clash.fix))
     return FoundProfile(name, source.profile.description if source.profile else None, file, tuple(faults))
 
 
-def _paths(composer: Composer) -> tuple[Path, ...]:
+def _file_paths(composer: Composer) -> tuple[Path, ...]:
     return tuple(map(Path, composer.files))

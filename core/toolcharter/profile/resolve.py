@@ -17,24 +17,24 @@ from pathlib import Path
 
 from toolcharter.profile.find import (
     OWN_FOLDER,
-    Unusable,
+    ProfileUnusable,
+    canonical_location,
+    canonical_path,
     files_of,
-    identity,
     installed_folders,
     is_name,
-    not_found,
-    own_place,
+    not_found_error,
     read_bytes,
 )
 from toolcharter.profile.nodes import entries, items
-from toolcharter.profile.parse import parse
+from toolcharter.profile.parse import parse_yaml
 from toolcharter.profile.schema import PARENT_PATTERN
 
 MAX_CHAIN = 20
 """The most profiles in one chain of parents."""
 
 # Not `normpath`: `..` after a link leads to the parent of the link's target.
-_IDLE_PARTS = re.compile(r"(?<=/)(?:\.?/)+")
+_EMPTY_PARTS = re.compile(r"(?<=/)(?:\.?/)+")
 
 
 def locate(
@@ -55,67 +55,67 @@ def locate(
         depth: The most generations of parents that are compared.
 
     Raises:
-        Unusable: No profile has this name, or different profiles have it.
+        ProfileUnusable: No profile has this name, or different profiles have it.
     """
     here = None if beside is None else os.path.dirname(beside)
     if isinstance(profile, Path) or not is_name(profile):
-        return str(profile) if here is None else _IDLE_PARTS.sub("", os.path.join(here, profile))
-    places = _places(profile, installed_folders(search), here, own)
+        return str(profile) if here is None else _EMPTY_PARTS.sub("", os.path.join(here, profile))
+    places = _folders_for(profile, installed_folders(search), here, own)
     if own in places and files_of(profile, [own]):
-        places += _above(own)
-    found = distinct(files_of(profile, places), search, depth)
+        places += _upper_folders(own)
+    found = distinct_profiles(files_of(profile, places), search, depth)
     if not found:
-        raise not_found(profile, places if here is None else [here or ".", *places])
+        raise not_found_error(profile, places if here is None else [here or ".", *places])
     if len(found) > 1:
-        raise differing(profile, found)
+        raise ambiguous_name_error(profile, found)
     return found[0]
 
 
-def distinct(files: Sequence[str], search: Sequence[str | Path] = (), depth: int = MAX_CHAIN) -> list[str]:
+def distinct_profiles(files: Sequence[str], search: Sequence[str | Path] = (), depth: int = MAX_CHAIN) -> list[str]:
     """Return the *files* that are different profiles; among equal ones, prefer the installed one."""
-    installed = {identity(folder) for folder in installed_folders(search)}
+    installed = {canonical_path(folder) for folder in installed_folders(search)}
     kept = list[str]()
-    for file in sorted(files, key=lambda file: own_place(file)[0] not in installed):
-        if not any(_is_same(file, other, search, depth) for other in kept):
+    for file in sorted(files, key=lambda file: canonical_location(file)[0] not in installed):
+        if not any(_is_same_profile(file, other, search, depth) for other in kept):
             kept.append(file)
     return [file for file in files if file in kept]
 
 
-def differing(name: str, files: Sequence[str]) -> Unusable:
+def ambiguous_name_error(name: str, files: Sequence[str]) -> ProfileUnusable:
     """Return the error that *name* means several different profiles."""
     listed = " and ".join(map(repr, files))
-    return Unusable(
+    return ProfileUnusable(
         f"the name {name!r} means different profiles: {listed}.",
         "Rename yours, or give the path of the one you mean. Two files are the same profile if they have the same text "
         "and the same parents.",
     )
 
 
-def _places(name: str, installed: list[str], here: str | None, own: str) -> list[str]:
+def _folders_for(name: str, installed: list[str], here: str | None, own: str) -> list[str]:
     """Return the folders in which *name* is looked up; *here* is the folder of the profile that extends it."""
     if here is None:
         return [own, *installed]
-    folder = identity(here or ".")
-    if folder == identity(installed[0]):
+    folder = canonical_path(here or ".")
+    if folder == canonical_path(installed[0]):
         return [here]
     is_near = bool(files_of(name, [here]))
-    if folder in map(identity, installed):
+    if folder in map(canonical_path, installed):
         return [here, installed[0]] if is_near else installed
     return [here if is_near else own, *installed]
 
 
-def _above(own: str) -> list[str]:
+def _upper_folders(own: str) -> list[str]:
     """Return the folders named *own* in the upper folders of the repository, or of the outermost of nested ones."""
-    place = Path(identity(own)).parent
+    place = Path(canonical_path(own)).parent
     upper = [place, *place.parents]
     # Not the innermost repository: an agent may have created one around the profile that it wrote.
     last = max((number for number, folder in enumerate(upper) if (folder / ".git").exists()), default=0)
     return [str(folder / os.path.basename(own)) for folder in upper[1 : last + 1]]
 
 
-def _is_same(first: str, second: str, search: Sequence[str | Path], depth: int) -> bool:
+def _is_same_profile(first: str, second: str, search: Sequence[str | Path], depth: int) -> bool:
     """Whether two files are one profile: the same text, and the same parents, recursively."""
-    places = own_place(first), own_place(second)
+    places = canonical_location(first), canonical_location(second)
     if places[0] == places[1]:
         return True
     try:
@@ -124,20 +124,20 @@ def _is_same(first: str, second: str, search: Sequence[str | Path], depth: int) 
             return False
         # The parents of a profile depend on its text and its folder.
         return places[0][0] == places[1][0] or all(
-            _is_same(
+            _is_same_profile(
                 locate(parent, search, beside=first, depth=depth - 1),
                 locate(parent, search, beside=second, depth=depth - 1),
                 search,
                 depth - 1,
             )
-            for parent in _parents(text, first)
+            for parent in _parent_names(text, first)
         )
-    except Unusable:
+    except ProfileUnusable:
         return False
 
 
-def _parents(text: bytes, file: str) -> list[str]:
-    tree = parse(text.decode("utf-8-sig", "replace"), file, [])
+def _parent_names(text: bytes, file: str) -> list[str]:
+    tree = parse_yaml(text.decode("utf-8-sig", "replace"), file, [])
     extends = None if tree is None else entries(tree).get("extends")
     named = [] if extends is None else [item.value for item in items(extends.node)]
     return [parent for parent in named if isinstance(parent, str) and re.fullmatch(PARENT_PATTERN, parent)]

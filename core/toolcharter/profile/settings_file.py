@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.errors import ConfigurationError, Fault
-from toolcharter.profile.document import decoded
+from toolcharter.profile.document import decode_utf8
 from toolcharter.profile.faults import faults_of
-from toolcharter.profile.nodes import KeyPath, Node, Places, in_file_order, plain, without
-from toolcharter.profile.parse import parse
+from toolcharter.profile.nodes import KeyPath, Node, Places, in_file_order, remove_paths, to_plain
+from toolcharter.profile.parse import parse_yaml
 
 P = TypeVar("P", bound=ToolPolicy)
 MAX_BYTES = 1 << 20
@@ -69,14 +69,14 @@ def read_settings(
         raise ConfigurationError([Fault(name, "", f"the file cannot be read: {error.strerror}.", "")]) from error
     if len(content) > MAX_BYTES:
         raise ConfigurationError([Fault(name, "", f"the file has more than {MAX_BYTES} bytes.", "Shorten it.")])
-    text, body = decoded(content, name, faults), ""
+    text, body = decode_utf8(content, name, faults), ""
     if front_matter and text is not None:
         text, body = _split_front_matter(text, name)
-    root = None if text is None else parse(text, name, faults, least=least)
+    root = None if text is None else parse_yaml(text, name, faults, least=least)
     if root is not None:
         places, refused = Places(root), {fault.place for fault in faults}
         try:
-            values: Any = plain(root)
+            values: Any = to_plain(root)
             read = model.from_profile(values)
         except ValidationError as error:
             # Where the parser has replaced a refused value, a fault of the model would be about the replacement.
@@ -85,23 +85,23 @@ def read_settings(
             if not faults:
                 return SettingsFile(read, places, body)
         if sound is not None:
-            left, tree, wrong = _sound_part(root, sound)
+            left, tree, wrong = _valid_part(root, sound)
             return SettingsFile(left, Places(tree), body, tuple(in_file_order(faults)), wrong)
     raise ConfigurationError(in_file_order(faults))
 
 
-def _sound_part(root: Node, model: type[P]) -> tuple[P, Node, frozenset[KeyPath]]:
+def _valid_part(root: Node, model: type[P]) -> tuple[P, Node, frozenset[KeyPath]]:
     """Return what the *model* accepts of *root*, the tree of that part, and the paths that were left out."""
     wrong = set[KeyPath]()
     while True:
-        values: Any = plain(root)
+        values: Any = to_plain(root)
         try:
             return model.from_profile(values), root, frozenset(wrong)
         except ValidationError as error:
             # A missing key cannot be left out, so the mapping that lacks it is removed.
-            gone = {Places(root).known(one["loc"]) for one in error.errors(include_url=False)}
-        wrong |= gone
-        root = without(root, gone) if () not in gone else root._replace(value={})
+            removed = {Places(root).existing_part(one["loc"]) for one in error.errors(include_url=False)}
+        wrong |= removed
+        root = remove_paths(root, removed) if () not in removed else root._replace(value={})
 
 
 def _split_front_matter(text: str, name: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolcharter._lazy import lazy
 from toolcharter.errors import ConfigurationError, Fault, did_you_mean
-from toolcharter.profile.find import OWN_FOLDER, SUFFIXES, Unusable, is_name
+from toolcharter.profile.find import OWN_FOLDER, SUFFIXES, ProfileUnusable, is_name
 from toolcharter.profile.resolve import locate
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def find_profile(profile: str | Path, root: Path) -> Path:
         raise ConfigurationError([Fault(f"profile {str(profile)!r}", "", f"there is no file '{file}'.", near)])
     try:
         found = locate(profile, origin.profile_folders(scan.find_installed()), own=str(root / OWN_FOLDER))
-    except Unusable as problem:
+    except ProfileUnusable as problem:
         raise ConfigurationError([Fault(f"profile {profile!r}", "", problem.what, problem.fix)]) from problem
     return Path(found).absolute()
 

@@ -45,7 +45,7 @@ def test_skeleton_is_written(run, desk, project_root) -> None:
 
 def test_installed_core_has_no_path_to_name(run, monkeypatch) -> None:
     """Away from a checkout the line says where its path belongs; what a shell would split is quoted."""
-    monkeypatch.setattr("toolcharter.profile.find.checkout", lambda: None)
+    monkeypatch.setattr("toolcharter.profile.find.checkout_root", lambda: None)
 
     result = run("new", "moon", "--directory", "my moon")
 

@@ -20,7 +20,7 @@ from toolcharter.policy.evaluate import Policy
 from toolcharter.policy.rule_input import RuleInput, ToolFacts, facts_of
 from toolcharter.policy.toolsets import GROUPS
 from toolcharter.profile.ceilings import ADMIN_POLICY, ALLOWED_PERMS, WORKSPACE_POLICY
-from toolcharter.profile.dump import written
+from toolcharter.profile.dump import profile_values
 from toolcharter.profile.forms import keys_of
 from toolcharter.profile.model import Profile
 from toolcharter.profile.read import load_profile
@@ -216,7 +216,7 @@ def test_parents_and_child_are_put_together_as_the_page_says(tmp_path: Path) -> 
     (tmp_path / "parent.yaml").write_text(PARENT)
     (tmp_path / "child.yaml").write_text(CHILD)
 
-    assert written(load_profile(tmp_path / "child.yaml")) == {
+    assert profile_values(load_profile(tmp_path / "child.yaml")) == {
         "profile": "child",
         "description": "Above.",
         "mode": "ask",

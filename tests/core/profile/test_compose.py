@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.profile.dump import written
+from toolcharter.profile.dump import profile_values
 from toolcharter.profile.model import Events, Limits
 from toolcharter.profile.read import load_profile, read_profile
 from toolcharter.profile.resolve import MAX_CHAIN
@@ -119,7 +119,7 @@ limits: {agents: {ann: {calls_per_hour: 3}, bob: {calls_per_minute: 4}}}
 """,
     )
 
-    values = written(load_profile(child))
+    values = profile_values(load_profile(child))
 
     assert values == {
         "profile": "child",

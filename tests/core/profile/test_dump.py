@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from toolcharter.profile.dump import dump, written
+from toolcharter.profile.dump import dump, profile_values
 from toolcharter.profile.model import Profile
 from toolcharter.profile.read import load_profile
 
@@ -59,7 +59,7 @@ def test_what_is_written_is_read_again(tmp_path, text) -> None:
 
     again = loaded(tmp_path, dump(profile))
 
-    assert (written(again), digest(again)) == (written(profile), digest(profile))
+    assert (profile_values(again), digest(again)) == (profile_values(profile), digest(profile))
     assert (again.cases, again.description) == (profile.cases, profile.description)
 
 
@@ -73,4 +73,8 @@ def test_any_profile_survives_a_round(tmp_path_factory, values: dict[str, Any]) 
 
     again = loaded(folder, dump(profile))
 
-    assert (written(again), digest(again), again.cases) == (written(profile), digest(profile), profile.cases)
+    assert (profile_values(again), digest(again), again.cases) == (
+        profile_values(profile),
+        digest(profile),
+        profile.cases,
+    )

@@ -15,10 +15,10 @@ from tests.rows import each_row
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.profile.ceilings import ADMIN_POLICY, read_ceilings
 from toolcharter.profile.forms import keys_of
-from toolcharter.profile.json_schema import Offer, ceiling_schema, profile_schema
+from toolcharter.profile.json_schema import PolicyInfo, ceiling_schema, profile_schema
 from toolcharter.profile.names import any_case_pattern
-from toolcharter.profile.nodes import plain
-from toolcharter.profile.parse import parse
+from toolcharter.profile.nodes import to_plain
+from toolcharter.profile.parse import parse_yaml
 from toolcharter.profile.read import read_profile
 from toolcharter.profile.schema import CeilingFile, ProfileFile, WorkspaceFile
 
@@ -60,9 +60,9 @@ class Anything(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-TOOLS = {"git": Offer(GitPolicy, "Version control."), "read_file": Offer(Unspeakable, "")}
-EXTENSIONS = {"principles": Offer(GitPolicy, "")}
-ANY = {name: Offer(Anything, "") for name in ["git", "read_file", "a-b", "yes", "null", "7", "1e5", "x" * 64]}
+TOOLS = {"git": PolicyInfo(GitPolicy, "Version control."), "read_file": PolicyInfo(Unspeakable, "")}
+EXTENSIONS = {"principles": PolicyInfo(GitPolicy, "")}
+ANY = {name: PolicyInfo(Anything, "") for name in ["git", "read_file", "a-b", "yes", "null", "7", "1e5", "x" * 64]}
 
 
 SCHEMAS: dict[str, Callable[[], Any]] = {
@@ -87,9 +87,9 @@ def valid(kind: str) -> Draft202012Validator:
 
 
 def values_in(text: str) -> Any:
-    node = parse(text, "p.yaml", [])
+    node = parse_yaml(text, "p.yaml", [])
     assert node is not None
-    return plain(node)
+    return to_plain(node)
 
 
 def objects_in(schema: Any) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from toolcharter.profile.model import Case, Events, Limits, Profile, values_of
+from toolcharter.profile.model import Case, Events, Limits, Profile, to_json_values
 from toolcharter.profile.read import load_profile
 from toolcharter.profile.rules import parse_rule
 from toolcharter.profile.settings import Availability, CallerPattern, Capabilities, Ceiling, HiddenGlob, Rate, Rates
@@ -291,7 +291,9 @@ def test_values_are_json_types_without_places() -> None:
     entry = Availability(CallerPattern(depth=((">=", 1),)), ("a",), place="p:1:1")
     rates = Rates(tools={"git": Rate(1)})
 
-    assert values_of({"e": (entry,), "r": parse_rule("git", "p:1:1"), "c": Capabilities(()), "t": rates.tools}) == {
+    assert to_json_values(
+        {"e": (entry,), "r": parse_rule("git", "p:1:1"), "c": Capabilities(()), "t": rates.tools}
+    ) == {
         "e": [
             {
                 "callers": {

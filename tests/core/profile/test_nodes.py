@@ -4,8 +4,8 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter.errors import Fault
-from toolcharter.profile.nodes import Node, Places, described, entries, in_file_order, items, plain, shortened
-from toolcharter.profile.parse import parse
+from toolcharter.profile.nodes import Node, Places, describe_value, entries, in_file_order, items, short_repr, to_plain
+from toolcharter.profile.parse import parse_yaml
 
 TEXT = """\
 tools:
@@ -19,7 +19,7 @@ tools:
 @pytest.fixture
 def tree() -> Node:
     faults: list[Fault] = []
-    root = parse(TEXT, "p.yaml", faults)
+    root = parse_yaml(TEXT, "p.yaml", faults)
     assert root is not None
     assert faults == []
     return root
@@ -52,12 +52,12 @@ def test_parts_that_name_nothing_are_left_out(tree) -> None:
     """Pydantic's locations hold tags of unions between the keys of the file."""
     path = ("tools", "function-after[x]", "git", "tuple", "allowed_actions", "str", 1, "int")
 
-    assert Places(tree).known(path) == ("tools", "git", "allowed_actions", 1)
+    assert Places(tree).existing_part(path) == ("tools", "git", "allowed_actions", 1)
 
 
 def test_plain_values_have_no_places(tree) -> None:
     """Policies get dicts, lists and scalars."""
-    assert plain(tree) == {"tools": {"git": {"allowed_actions": ["log", "show"]}, "read_file": {}}}
+    assert to_plain(tree) == {"tools": {"git": {"allowed_actions": ["log", "show"]}, "read_file": {}}}
 
 
 def test_a_node_of_another_kind_has_no_children(tree) -> None:
@@ -82,7 +82,7 @@ def test_a_node_of_another_kind_has_no_children(tree) -> None:
 )
 def test_values_are_described_in_words(value, text) -> None:
     """A message says what stands in the file, in the words of YAML."""
-    assert described(value) == text
+    assert describe_value(value) == text
 
 
 def test_faults_are_told_in_the_order_of_the_files() -> None:
@@ -111,4 +111,4 @@ def test_faults_are_told_in_the_order_of_the_files() -> None:
 )
 def test_long_values_are_shortened_to_40_characters(length, text) -> None:
     """A message never repeats a whole file."""
-    assert (shortened("x" * length), len(text)) == (text, 40)
+    assert (short_repr("x" * length), len(text)) == (text, 40)

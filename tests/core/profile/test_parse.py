@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 
 from toolcharter.errors import Fault
-from toolcharter.profile.nodes import plain
-from toolcharter.profile.parse import MAX_DEPTH, MAX_NODES, parse
+from toolcharter.profile.nodes import to_plain
+from toolcharter.profile.parse import MAX_DEPTH, MAX_NODES, parse_yaml
 
 
 def read(text: str) -> tuple[Any, list[str]]:
     faults: list[Fault] = []
-    node = parse(text, "p.yaml", faults)
-    return (None if node is None else plain(node)), list(map(str, faults))
+    node = parse_yaml(text, "p.yaml", faults)
+    return (None if node is None else to_plain(node)), list(map(str, faults))
 
 
 @each_row(

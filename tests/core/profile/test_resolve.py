@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.profile.find import folders, names
+from toolcharter.profile.find import find_names, folders
 from toolcharter.profile.read import list_profiles, load_profile, read_profile
 
 BASE = "profile: base\ntools: {read_file: {}}\n"
@@ -208,7 +208,7 @@ def test_the_inventory_of_names_holds_every_file(write, shipped, search) -> None
     write("plugin/own.yaml", "profile: own")
 
     assert folders(search) == ["profiles", str(shipped), str(search[0])]
-    assert names(search) == {
+    assert find_names(search) == {
         "base": ["profiles/base.yaml", "profiles/base.yml", f"{shipped}/base.yaml"],
         "middle": [f"{shipped}/middle.yaml"],
         "own": [f"{search[0]}/own.yaml"],

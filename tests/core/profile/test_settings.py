@@ -1,6 +1,6 @@
 """From what a file says to settings: each key in its place, in the types that the engine reads."""
 
-from toolcharter.profile.document import document
+from toolcharter.profile.document import read_document
 from toolcharter.profile.forms import Cache
 from toolcharter.profile.globs import parse_glob
 from toolcharter.profile.model import Limits
@@ -154,7 +154,7 @@ capabilities: {deny: [net]}
 limits: {timeout_s: 5, calls_per_hour: 9, tools: {Git: {max_output_chars: 7}}, agents: {a: {calls_per_session: 1}}}
 notify: [git]
 """
-    _, read = document(text.encode(), "c.yaml", CeilingFile, Cache(), [])
+    _, read = read_document(text.encode(), "c.yaml", CeilingFile, Cache(), [])
     assert read is not None
 
     assert read.tightening.to_ceiling("c.yaml", read.notify) == Ceiling(

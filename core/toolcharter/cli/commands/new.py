@@ -52,7 +52,7 @@ def command(tool: str, directory: str | None) -> None:
 
 def _core_requirement() -> str:
     """Return pip's argument for the core. The core is not published, so this is the path of a checkout."""
-    root = find.checkout()
+    root = find.checkout_root()
     return "PATH/TO/toolcharter" if root is None else quote(str(root))
 
 

@@ -95,7 +95,7 @@ def _show(names: Sequence[str], *, as_json: bool) -> None:
     search = _plugin_folders()
     profiles = [read.load_profile(name, search=search) for name in names]
     if as_json:
-        print_json([profile_dump.written(profile) for profile in profiles])
+        print_json([profile_dump.profile_values(profile) for profile in profiles])
     else:
         click.echo("---\n".join(map(profile_dump.dump, profiles)), nl=False)
 
@@ -120,7 +120,7 @@ def _findable_rows() -> Iterator[_Row]:
 
 def _in_own_folder(rows: Sequence[_Row]) -> list[_Row]:
     """Return the rows of profiles in ./profiles, which the user can edit."""
-    return [row for row in rows if find.own_place(row.place)[0] == find.identity(find.OWN_FOLDER)]
+    return [row for row in rows if find.canonical_location(row.place)[0] == find.canonical_path(find.OWN_FOLDER)]
 
 
 def _named_rows(names: Sequence[str]) -> Iterator[_Row]:

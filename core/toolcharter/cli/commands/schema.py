@@ -39,7 +39,7 @@ def command(ceiling: Literal["workspace", "admin"] | None) -> None:
     index = scan.find_installed()
     plugins = listing.list_plugins(index)
     warn([*index.unmatched(), *(f"{plugin.distribution}: {text}" for plugin in plugins for text in plugin.problems)])
-    offer = json_schema.Offer
+    offer = json_schema.PolicyInfo
     tools = {name: offer(spec.policy, spec_description(spec)) for one in plugins for name, spec in one.specs.items()}
     extensions = {name: offer(spec.policy, "") for one in plugins for name, spec in one.extension_specs.items()}
     print_json(json_schema.profile_schema(tools, extensions))

@@ -16,8 +16,8 @@ from toolcharter.errors import ConfigurationError, Fault
 from toolcharter.gate.approvals import saved_yaml
 from toolcharter.guards.state_folder import StateFolder, UnsafeState
 from toolcharter.profile.find import is_name
-from toolcharter.profile.nodes import Node, described, items, plain
-from toolcharter.profile.parse import parse
+from toolcharter.profile.nodes import Node, describe_value, items, to_plain
+from toolcharter.profile.parse import parse_yaml
 
 HEADER = """\
 # Approvals that were given with "allow always". `toolcharter approvals list` and `forget` show and remove them.
@@ -242,9 +242,9 @@ def _parse_file(text: str, file: Path) -> tuple[SavedApproval, ...]:
     if saved_yaml.is_blank(text):
         return ()
     faults: list[Fault] = []
-    root = parse(text, str(file), faults)
+    root = parse_yaml(text, str(file), faults)
     if root is not None and not isinstance(root.value, list):
-        faults.append(Fault(str(root.place), "", f"expected a list of approvals, not {described(root.value)}."))
+        faults.append(Fault(str(root.place), "", f"expected a list of approvals, not {describe_value(root.value)}."))
     found = (
         [] if root is None else [_parse_entry(item, index, file.stem, faults) for index, item in enumerate(items(root))]
     )
@@ -254,11 +254,11 @@ def _parse_file(text: str, file: Path) -> tuple[SavedApproval, ...]:
 
 
 def _parse_entry(item: Node, index: int, profile: str, faults: list[Fault]) -> SavedApproval | None:
-    given = plain(item)
+    given = to_plain(item)
     if isinstance(given, dict):
         problems = list(_find_problems(given, profile))
     else:
-        problems = [(f"an approval is a mapping, not {described(given)}.", f"Its keys are {', '.join(_KEYS)}.")]
+        problems = [(f"an approval is a mapping, not {describe_value(given)}.", f"Its keys are {', '.join(_KEYS)}.")]
     if problems:
         faults += (Fault(str(item.place), str(index), what, fix) for what, fix in problems)
         return None

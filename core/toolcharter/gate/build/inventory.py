@@ -24,7 +24,7 @@ from toolcharter.loader.interpreter import GateCode
 from toolcharter.loader.survey import is_within, names_of
 from toolcharter.profile.ceilings import ADMIN_POLICY, WORKSPACE_POLICY
 from toolcharter.profile.compose import Composer
-from toolcharter.profile.find import SUFFIXES, Unusable, read_bytes, shipped_profiles
+from toolcharter.profile.find import SUFFIXES, ProfileUnusable, read_bytes, shipped_profiles
 
 if TYPE_CHECKING:
     from toolcharter.events import files as event_files
@@ -216,7 +216,7 @@ def _parents(file: Path) -> Iterator[Path]:
             return
         composer = Composer(())
         composer.read(str(file))
-    except Unusable:
+    except ProfileUnusable:
         return  # A start with this profile reports the fault.
     yield from map(Path, composer.files)
 

@@ -27,7 +27,7 @@ from toolcharter.policy.compile import build_catalog, collect_tool_facts, find_u
 from toolcharter.policy.names import limit_faults
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.profile.ceilings import read_ceilings
-from toolcharter.profile.model import Limits, Profile, limits_of
+from toolcharter.profile.model import Limits, Profile, combine_limits
 from toolcharter.profile.nodes import in_file_order
 from toolcharter.profile.read import ProfileSource, read_profile
 from toolcharter.profile.rules import Rule, RuleError, parse_rule
@@ -112,7 +112,7 @@ class Plan:
         names = (tool, *(alias for alias, name in self.loaded.aliases.items() if name == tool))
         limits = self.profile.limits_for(*names)
         for ceiling in self.ceilings:
-            limits = limits.within(limits_of(ceiling.tool_limits, names)).within(ceiling.limits or Limits())
+            limits = limits.within(combine_limits(ceiling.tool_limits, names)).within(ceiling.limits or Limits())
         return limits
 
     def for_workspace(self, workspace: Path) -> "Plan":

@@ -11,7 +11,7 @@ from toolcharter.policy.lint.coverage import CoveringRules, ToolMatcher
 from toolcharter.policy.lint.rules import Finding, LintedProfile, RulesLinter, format_rules, tool_names, why_hidden
 from toolcharter.policy.rule_input import ToolFacts
 from toolcharter.policy.rules_by_tool import DenyRules, RuleList
-from toolcharter.profile.model import Limits, smaller
+from toolcharter.profile.model import Limits, smaller_limit
 from toolcharter.profile.names import fold_tool_name
 from toolcharter.profile.rules import Rule, parse_rule
 from toolcharter.profile.settings import Ceiling, Mode, Rate, Rates
@@ -136,7 +136,7 @@ def _lower_limits(subject: LintedProfile, ceiling: Ceiling) -> Iterator[Finding]
         if path[0] == "tools" and path[1] not in tools:
             continue
         # A limit of the profile for all tools applies to each of them, too.
-        ours = smaller(own.get(path), own.get(path[-1:]) if path[0] == "tools" else None)
+        ours = smaller_limit(own.get(path), own.get(path[-1:]) if path[0] == "tools" else None)
         if ours is None or number < ours:
             said = "sets none" if ours is None else f"has {ours:g}"
             what = f"{ceiling.name} permits no more than {number:g}; the profile {said}."
