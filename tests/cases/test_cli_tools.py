@@ -10,11 +10,18 @@ from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Denied, LiveToolbox, ProfileView, ToolError, open_live
-from toolcharter_cli_tools.bundles import Unusable
-from toolcharter_cli_tools.definitions import Definition, schema_of
+from toolcharter_cli_tools.bundles import UnusableTool
+from toolcharter_cli_tools.definitions import Definition, build_schema
 from toolcharter_cli_tools.discovery import discover
 from toolcharter_cli_tools.policy import CliToolsPolicy, Parameter
-from toolcharter_cli_tools.templates import filled, is_filler, places, require, words_of, words_of_line
+from toolcharter_cli_tools.templates import (
+    fill_words,
+    is_filler,
+    parse_line,
+    parse_words,
+    placeholder_names,
+    require_values,
+)
 
 # Rows that the design decides otherwise or leaves out, each with the sentence that does.
 SUPERSEDED = {
@@ -147,11 +154,11 @@ def test_streams(row: Any, session: Any, tmp_path: Path) -> None:
 def test_placeholders(row: Any) -> None:
     """The same argument vector, in one pass; a place without a value is an error."""
     given, expect = row["input"], wanted(row)
-    words = words_of(given["args"])
+    words = parse_words(given["args"])
 
     try:
-        require(list(places(words)), given["params"])
-        argv = filled(words, given["params"], ())
+        require_values(list(placeholder_names(words)), given["params"])
+        argv = fill_words(words, given["params"], ())
     except (ToolError, Denied):
         argv = None
 
@@ -166,7 +173,7 @@ def test_values(row: Any) -> None:
         assert is_filler(value) is expect["effectively_empty"]
         return
 
-    argv = filled(words_of_line("x {{v}}"), {"v": value}, ("v",))
+    argv = fill_words(parse_line("x {{v}}"), {"v": value}, ("v",))
 
     assert argv == ["x", value] == ["x", *shlex.split(expect["escaped"])]
 
@@ -175,7 +182,7 @@ def test_values(row: Any) -> None:
 def test_descriptions(row: Any) -> None:
     """An argument without a description has none in its schema."""
     parameter = Parameter(description=row["input"]["description"])
-    schema = schema_of(Definition("t", "d", (), {"q": parameter}))
+    schema = build_schema(Definition("t", "d", (), {"q": parameter}))
 
     assert ("description" in schema["properties"]["q"]) is wanted(row)["schema_has_notes"]
 
@@ -183,12 +190,12 @@ def test_descriptions(row: Any) -> None:
 def rendered(line: str, parameters: dict[str, Any], args: dict[str, Any]) -> list[str] | str:
     """The vector of a shell template, or why there is none."""
     try:
-        words = words_of_line(line)
-        require([name for name, one in parameters.items() if one.get("required")], args)
+        words = parse_line(line)
+        require_values([name for name, one in parameters.items() if one.get("required")], args)
         defaults = {name: one.get("default") for name, one in parameters.items()}
-        return filled(words, {**defaults, **args}, tuple(parameters))
-    except Unusable as error:
-        return error.word
+        return fill_words(words, {**defaults, **args}, tuple(parameters))
+    except UnusableTool as error:
+        return error.reason
     except ToolError as error:
         return error.message
 

@@ -45,8 +45,8 @@ def mask_paths(
         workspace: A real path.
         protected: Paths relative to the workspace.
         keeper: Removes the placeholders if this process is killed.
-        hidden: The paths that `hide_paths` hides. The folders above them cannot be renamed either: under another name, a
-            later program could see their content.
+        hidden: The paths that `hide_paths` hides. The folders above them cannot be renamed either: under another name,
+            a later program could see their content.
 
     Raises:
         Denied: `protected_path`, if a protected path is a link or lies behind one, since links cannot be mount points.

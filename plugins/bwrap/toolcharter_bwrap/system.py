@@ -20,7 +20,7 @@ _CONFIGURATION = (
 )
 _FOR_NETWORK = ("resolv.conf",)
 # The sandbox's own folders. The workspace must not be one of them or contain one.
-_OWN_FOLDERS = ("/usr", *_MERGED, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - it is the sandbox's
+_OWN_FOLDERS = ("/usr", *_MERGED, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - its own
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 

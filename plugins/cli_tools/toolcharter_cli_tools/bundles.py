@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
-_DEEPEST = 16
+_MAX_DEPTH = 16
 _EXECUTABLE = 0o111
 _BACKUPS = ("~", ".bak", ".orig", ".rej", ".swp", ".swo", ".swx", ".tmp", ".temp", ".old", ".save", ".pyc")
 _CACHES = frozenset({"__pycache__", ".git", ".hg", ".svn"})
 
 
-class Unusable(Exception):
+class UnusableTool(Exception):
     """A tool cannot be used. Has a stable word for the reason and a message."""
 
-    def __init__(self, word: str, message: str) -> None:
+    def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.word = word
+        self.reason = reason
         self.message = message
 
 
-class Piece(NamedTuple):
+class BundleFile(NamedTuple):
     """One file of a tool."""
 
     data: bytes
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 class Bundle(NamedTuple):
     """The files of one tool by their paths, which are relative to its folder and contain no links."""
 
-    files: Mapping[str, Piece]
+    files: Mapping[str, BundleFile]
 
     @property
     def hash(self) -> str:
@@ -63,7 +63,7 @@ def is_ignored(name: str) -> bool:
 
 
 @contextmanager
-def opened_folder(path: Path, *, below: Path | None = None) -> Generator[int]:
+def open_folder(path: Path, *, below: Path | None = None) -> Generator[int]:
     """Open a folder and yield its descriptor.
 
     Args:
@@ -90,14 +90,14 @@ def read_folder(parent: int, name: str, limits: Limits) -> Bundle:
     """Read the folder *name* in the folder of the descriptor *parent*.
 
     Raises:
-        Unusable: The folder is too large, holds a link that leads out of it or nowhere, or holds something that is
+        UnusableTool: The folder is too large, holds a link that leads out of it or nowhere, or holds something that is
             neither a file nor a folder.
         OSError: The folder cannot be read.
     """
     descriptor = os.open(name, _FOLDER, dir_fd=parent)
     try:
-        reader = _Reader(descriptor, limits)
-        reader.read(descriptor, ())
+        reader = _FolderReader(descriptor, limits)
+        reader.read_folder(descriptor, ())
         return Bundle(reader.files)
     finally:
         os.close(descriptor)
@@ -107,29 +107,29 @@ def read_file(path: Path, limits: Limits) -> Bundle:
     """Read one file as the only file of its tool; links to it are followed.
 
     Raises:
-        Unusable: As for `read_folder`.
+        UnusableTool: As for `read_folder`.
         OSError: The file cannot be read.
     """
     real = Path(os.path.realpath(path, strict=True))
-    with opened_folder(real.parent) as folder:
-        reader = _Reader(folder, limits)
-        reader.take(folder, real.name, path.name)
+    with open_folder(real.parent) as folder:
+        reader = _FolderReader(folder, limits)
+        reader.read_file(folder, real.name, path.name)
         return Bundle(reader.files)
 
 
-class _Reader:
+class _FolderReader:
     """Reads all files below one folder, within limits."""
 
     def __init__(self, root: int, limits: Limits) -> None:
         self._root = root
         self._limits = limits
         self._left = limits.size
-        self.files: dict[str, Piece] = {}
+        self.files: dict[str, BundleFile] = {}
 
-    def read(self, folder: int, parts: tuple[str, ...]) -> None:
+    def read_folder(self, folder: int, parts: tuple[str, ...]) -> None:
         """Read all files in *folder*."""
-        if len(parts) > _DEEPEST:
-            raise Unusable("too_large", f"folders are nested more than {_DEEPEST} deep")
+        if len(parts) > _MAX_DEPTH:
+            raise UnusableTool("too_large", f"folders are nested more than {_MAX_DEPTH} deep")
         for name in sorted(os.listdir(folder)):
             if is_ignored(name):
                 continue
@@ -140,12 +140,12 @@ class _Reader:
             elif stat.S_ISLNK(kind):
                 self._follow(os.readlink(name, dir_fd=folder), parts, here)
             else:
-                self.take(folder, name, here)
+                self.read_file(folder, name, here)
 
     def _descend(self, folder: int, name: str, parts: tuple[str, ...]) -> None:
         inner = os.open(name, _FOLDER, dir_fd=folder)
         try:
-            self.read(inner, parts)
+            self.read_folder(inner, parts)
         finally:
             os.close(inner)
 
@@ -153,7 +153,7 @@ class _Reader:
         """Read the target of a link, which must lie in the same tool."""
         path = os.path.normpath("/".join((*parts, target)))
         if target.startswith("/") or path == ".." or path.startswith("../"):
-            raise Unusable("link_leads_outside", f"the link {here!r} leads out of the tool's folder")
+            raise UnusableTool("link_leads_outside", f"the link {here!r} leads out of the tool's folder")
         *folders, name = path.split("/")
         descriptor = os.dup(self._root)
         try:
@@ -161,22 +161,24 @@ class _Reader:
                 inner = os.open(folder, _FOLDER, dir_fd=descriptor)
                 os.close(descriptor)
                 descriptor = inner
-            self.take(descriptor, name, here)
+            self.read_file(descriptor, name, here)
         except OSError as error:
-            raise Unusable("link_leads_nowhere", f"the link {here!r} does not lead to a file of the tool") from error
+            raise UnusableTool(
+                "link_leads_nowhere", f"the link {here!r} does not lead to a file of the tool"
+            ) from error
         finally:
             os.close(descriptor)
 
-    def take(self, folder: int, name: str, here: str) -> None:
+    def read_file(self, folder: int, name: str, here: str) -> None:
         """Read one file."""
         descriptor = os.open(name, _FILE, dir_fd=folder)
         with os.fdopen(descriptor, "rb") as file:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
-                raise Unusable("not_regular", f"{here!r} is neither a file nor a folder")
+                raise UnusableTool("not_regular", f"{here!r} is neither a file nor a folder")
             data = file.read(self._left + 1)
         self._left -= len(data)
         if self._left < 0 or len(self.files) >= self._limits.files:
             most = f"{self._limits.files} files and {self._limits.size} bytes"
-            raise Unusable("too_large", f"the tool is larger than {most}")
-        self.files[here] = Piece(data, bool(mode & _EXECUTABLE))
+            raise UnusableTool("too_large", f"the tool is larger than {most}")
+        self.files[here] = BundleFile(data, bool(mode & _EXECUTABLE))

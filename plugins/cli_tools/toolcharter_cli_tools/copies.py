@@ -14,17 +14,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from toolcharter import ToolError
-from toolcharter_cli_tools.bundles import Bundle, Piece
+from toolcharter_cli_tools.bundles import Bundle, BundleFile
 
 HOME = ".toolcharter"
 _FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_PATIENCE_S = 2.0
+_TIMEOUT_S = 2.0
 _PAUSE_S = 0.002
 
 
 @contextmanager
-def copied(bundle: Bundle, workspace: Path) -> Generator[str]:
+def copy_bundle(bundle: Bundle, workspace: Path) -> Generator[str]:
     """Copy *bundle* for one run; yield the copy's path, relative to the workspace.
 
     Raises:
@@ -32,37 +32,37 @@ def copied(bundle: Bundle, workspace: Path) -> Generator[str]:
     """
     name = f"run-{secrets.token_hex(8)}"
     try:
-        home = _home(workspace)
+        home = _open_home(workspace)
     except OSError as error:
-        raise _unwritable(error) from error
+        raise _write_error(error) from error
     try:
         try:
-            _write(bundle, home, name)
+            _write_bundle(bundle, home, name)
         except OSError as error:
-            raise _unwritable(error) from error
+            raise _write_error(error) from error
         yield f"./{HOME}/{name}"
     finally:
         _remove(home, name)
         os.close(home)
 
 
-def _unwritable(error: OSError) -> ToolError:
+def _write_error(error: OSError) -> ToolError:
     return ToolError(f"The tool's files cannot be copied for the run: {error.strerror}.", retryable=True)
 
 
-def _home(workspace: Path) -> int:
+def _open_home(workspace: Path) -> int:
     """A descriptor of the protected folder, made if missing. Its lock keeps runners from removing it as a placeholder.
 
     The folder is kept after the run: a runner may have mounts on it, which removing it would remove, too.
     """
     path = workspace / HOME
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + _TIMEOUT_S
     while True:
         with suppress(FileExistsError):
             path.mkdir(0o755)
         with suppress(FileNotFoundError):
             descriptor = os.open(path, _FOLDER)
-            if _is_taken(path, descriptor):
+            if _try_lock(path, descriptor):
                 return descriptor
             os.close(descriptor)
         if time.monotonic() > until:
@@ -70,7 +70,7 @@ def _home(workspace: Path) -> int:
         time.sleep(_PAUSE_S)
 
 
-def _is_taken(path: Path, descriptor: int) -> bool:
+def _try_lock(path: Path, descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         found = path.lstat()
@@ -81,7 +81,7 @@ def _is_taken(path: Path, descriptor: int) -> bool:
     return os.path.samestat(found, os.fstat(descriptor))
 
 
-def _write(bundle: Bundle, home: int, name: str) -> None:
+def _write_bundle(bundle: Bundle, home: int, name: str) -> None:
     os.mkdir(name, 0o755, dir_fd=home)
     folders = {str(parent) for path in bundle.files for parent in Path(path).parents} - {"."}
     for folder in sorted(folders, key=len):
@@ -90,7 +90,7 @@ def _write(bundle: Bundle, home: int, name: str) -> None:
         _write_file(f"{name}/{path}", piece, home)
 
 
-def _write_file(path: str, piece: Piece, home: int) -> None:
+def _write_file(path: str, piece: BundleFile, home: int) -> None:
     mode = 0o555 if piece.is_executable else 0o444
     with os.fdopen(os.open(path, _NEW, mode, dir_fd=home), "wb") as file:
         os.fchmod(file.fileno(), mode)

@@ -4,37 +4,39 @@ from functools import partial
 from pathlib import Path
 
 from toolcharter import ConfigurationError, Fault
-from toolcharter_cli_tools.bundles import Bundle, Limits, Unusable, read_file
+from toolcharter_cli_tools.bundles import Bundle, Limits, UnusableTool, read_file
 from toolcharter_cli_tools.definitions import STDIN, Definition
 from toolcharter_cli_tools.policy import CliToolsPolicy, DeclaredTool, Parameter
-from toolcharter_cli_tools.readme import cleaned, summary
-from toolcharter_cli_tools.templates import SKILL_DIR, Part, Word, places, words_of
+from toolcharter_cli_tools.readme import clean_text, summarize
+from toolcharter_cli_tools.templates import SKILL_DIR, Part, Word, parse_words, placeholder_names
 
 
-def declared_tool(name: str, written: DeclaredTool, policy: CliToolsPolicy, folder: Path | None) -> Definition:
+def build_declared(name: str, written: DeclaredTool, policy: CliToolsPolicy, folder: Path | None) -> Definition:
     """Build the tool that a profile in *folder* declares.
 
     Raises:
         ConfigurationError: A file of the tool cannot be read or executed, or a word names an unknown parameter.
     """
-    words = words_of(written.args or ())
+    words = parse_words(written.args or ())
     parameters = _parameters(name, written, words)
-    read, program = None, _one(Part(written.command))
+    read, program = None, _make_word(Part(written.command))
     bundle = Bundle({})
     if "/" in written.command:
-        path = _path(Path(written.command), folder, name, "command")
+        path = _resolve_path(Path(written.command), folder, name, "command")
         read = partial(read_file, path, Limits(1, policy.max_bytes))
-        bundle = _read(name, "command", path, policy.max_bytes)
+        bundle = _read_files(name, "command", path, policy.max_bytes)
         if not bundle.files[path.name].is_executable:
             raise _fault(name, "command", f"{str(path)!r} cannot be executed.", "Set the bit with chmod +x.")
-        program = _one(Part(SKILL_DIR, is_place=True), Part(f"/{path.name}"))
+        program = _make_word(Part(SKILL_DIR, is_placeholder=True), Part(f"/{path.name}"))
     readme = ""
     if written.readme is not None:
-        path = _path(written.readme, folder, name, "readme")
-        readme = cleaned(_read(name, "readme", path, policy.max_bytes).files[path.name].data, policy.max_readme_chars)
+        path = _resolve_path(written.readme, folder, name, "readme")
+        readme = clean_text(
+            _read_files(name, "readme", path, policy.max_bytes).files[path.name].data, policy.max_readme_chars
+        )
     return Definition(
         name,
-        written.description or summary(readme) or f"CLI tool: {name}",
+        written.description or summarize(readme) or f"CLI tool: {name}",
         (program, *words),
         parameters,
         stdin=written.stdin or (STDIN if written.args is None else None),
@@ -50,13 +52,13 @@ def declared_tool(name: str, written: DeclaredTool, policy: CliToolsPolicy, fold
     )
 
 
-def _one(*parts: Part) -> Word:
+def _make_word(*parts: Part) -> Word:
     return parts
 
 
 def _parameters(name: str, written: DeclaredTool, words: tuple[Word, ...]) -> dict[str, Parameter]:
     """The written parameters, or else a text for each argument that the words and the input name."""
-    named = [*places(words), *([written.stdin] if written.stdin and written.args is not None else [])]
+    named = [*placeholder_names(words), *([written.stdin] if written.stdin and written.args is not None else [])]
     if written.parameters is None:
         return {place: Parameter(description=f"The value of {place}.") for place in named}
     for place in named:
@@ -66,18 +68,18 @@ def _parameters(name: str, written: DeclaredTool, words: tuple[Word, ...]) -> di
     return written.parameters
 
 
-def _path(written: Path, folder: Path | None, name: str, key: str) -> Path:
+def _resolve_path(written: Path, folder: Path | None, name: str, key: str) -> Path:
     if not written.is_absolute() and folder is None:
         what = f"{str(written)!r} is relative, but the profile is not a file."
         raise _fault(name, key, what, "Write an absolute path.")
     return (folder or Path("/")) / written
 
 
-def _read(name: str, key: str, path: Path, most_bytes: int) -> Bundle:
+def _read_files(name: str, key: str, path: Path, most_bytes: int) -> Bundle:
     try:
         return read_file(path, Limits(1, most_bytes))
-    except (OSError, Unusable) as error:
-        why = error.message if isinstance(error, Unusable) else error.strerror
+    except (OSError, UnusableTool) as error:
+        why = error.message if isinstance(error, UnusableTool) else error.strerror
         raise _fault(name, key, f"{str(path)!r} cannot be read: {why}.", "Correct the path, or the file.") from error
 
 

@@ -10,26 +10,26 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from toolcharter import Completed, Denied, Invocation, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec, with_input
-from toolcharter_cli_tools.bundles import Bundle, Unusable
-from toolcharter_cli_tools.copies import copied
+from toolcharter_cli_tools.bundles import Bundle, UnusableTool
+from toolcharter_cli_tools.copies import copy_bundle
 from toolcharter_cli_tools.policy import LOWEST, Parameter
 from toolcharter_cli_tools.readme import HELP
 from toolcharter_cli_tools.templates import (
     SKILL_DIR,
     CliReason,
     Word,
-    as_text,
-    filled,
+    fill_words,
+    format_value,
     is_filler,
-    places,
+    placeholder_names,
     refuse_dash,
-    require,
+    require_values,
 )
 
 ARGS, STDIN, HELP_ARGUMENT = "args", "stdin", "help"
 # Runners refuse to start a file of the workspace directly. A shell starts the private copy of the checked file.
-_START = ("/bin/sh", "-c", 'exec "$0" "$@"')
-_OWN: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+_START_PREFIX = ("/bin/sh", "-c", 'exec "$0" "$@"')
+_OWN_ARGUMENTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         ARGS: {"type": "array", "items": {"type": "string"}, "default": [], "description": "The tool's arguments."},
         STDIN: {"type": "string", "description": "The text for the tool's standard input."},
@@ -78,7 +78,7 @@ class Definition(NamedTuple):
         return sha256(json.dumps(plain, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
+def build_spec(definition: Definition) -> ToolSpec[ToolPolicy]:
     """Return the spec of *definition*.
 
     Raises:
@@ -87,7 +87,7 @@ def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
     description = f"{definition.description}\n\n{HELP}" if definition.has_help else definition.description
 
     def build(workspace: Path, _policy: ToolPolicy, rt: ToolRuntime) -> Callable[..., Any]:
-        return _Body(definition, workspace, rt)
+        return _ToolBody(definition, workspace, rt)
 
     return ToolSpec(
         definition.name,
@@ -99,45 +99,45 @@ def spec_of(definition: Definition) -> ToolSpec[ToolPolicy]:
         kind="cli",
         staged=True,
         isolate=True,  # a program may take minutes, which must not block asynchronous callers
-        parameters=schema_of(definition),
-        invocation=partial(_invocation, definition),
+        parameters=build_schema(definition),
+        invocation=partial(_build_invocation, definition),
         description=description,
         fingerprint=definition.fingerprint,
     )
 
 
-def _invocation(definition: Definition, args: Mapping[str, Any]) -> Invocation:
+def _build_invocation(definition: Definition, args: Mapping[str, Any]) -> Invocation:
     """The command of a call, for the floor and for `deny` rules."""
     if definition.has_help and args.get(HELP_ARGUMENT):
         return Invocation()
-    values = _given(definition, args)
-    argv = (*filled(definition.words, {SKILL_DIR: ".", **values}, (SKILL_DIR, *values)), *values.get(ARGS, ()))
-    return Invocation(commands=(with_input(argv, as_text(values.get(definition.stdin or ""))),))
+    values = _drop_fillers(definition, args)
+    argv = (*fill_words(definition.words, {SKILL_DIR: ".", **values}, (SKILL_DIR, *values)), *values.get(ARGS, ()))
+    return Invocation(commands=(with_input(argv, format_value(values.get(definition.stdin or ""))),))
 
 
-def _given(definition: Definition, args: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_fillers(definition: Definition, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call, without optional ones that the model has filled with an empty value."""
-    kept = {*_required(definition), ARGS}
+    kept = {*_required_names(definition), ARGS}
     return {name: value for name, value in args.items() if name in kept or not is_filler(value)}
 
 
-def schema_of(definition: Definition) -> dict[str, Any]:
+def build_schema(definition: Definition) -> dict[str, Any]:
     """Return the JSON Schema of the tool's arguments; none is required if the tool has help, which needs none."""
-    properties = {name: _property(parameter) for name, parameter in definition.parameters.items()}
+    properties = {name: _property_schema(parameter) for name, parameter in definition.parameters.items()}
     own = (
         (ARGS, definition.takes_args),
         (STDIN, definition.stdin == STDIN and STDIN not in properties),
         (HELP_ARGUMENT, definition.has_help),
     )
-    properties |= {name: dict(_OWN[name]) for name, wanted in own if wanted}
+    properties |= {name: dict(_OWN_ARGUMENTS[name]) for name, wanted in own if wanted}
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    required = _required(definition)
+    required = _required_names(definition)
     if required and not definition.has_help:
         schema["required"] = required
     return schema
 
 
-def _property(parameter: Parameter) -> dict[str, Any]:
+def _property_schema(parameter: Parameter) -> dict[str, Any]:
     found: dict[str, Any] = {"type": parameter.type}
     if parameter.description:
         found["description"] = parameter.description
@@ -148,18 +148,18 @@ def _property(parameter: Parameter) -> dict[str, Any]:
     return found
 
 
-def _required(definition: Definition) -> list[str]:
+def _required_names(definition: Definition) -> list[str]:
     return [name for name, one in definition.parameters.items() if one.required and one.default is None]
 
 
-class _Body:
+class _ToolBody:
     """The function of a tool."""
 
     def __init__(self, definition: Definition, workspace: Path, rt: ToolRuntime) -> None:
         self._definition = definition
         self._workspace = workspace
         self._rt = rt
-        self._dashing = {SKILL_DIR, *(name for name, one in definition.parameters.items() if one.allow_dash)}
+        self._dash_allowed = {SKILL_DIR, *(name for name, one in definition.parameters.items() if one.allow_dash)}
         granted = set(definition.capabilities)
         self._run = rt.run if "fs:write" in granted else rt.inspect
         self._network = any(word.partition(":")[0] == "net" for word in granted)
@@ -172,29 +172,29 @@ class _Body:
             ctx.policy_passed()
             return ctx.ok(definition.readme)
         values = self._values(given)
-        self._vector(values)  # may refuse the call before anything happens
-        bundle = self._unchanged()
+        self._argument_vector(values)  # may refuse the call before anything happens
+        bundle = self._read_unchanged()
         ctx.policy_passed()
         with ExitStack() as stack:
-            if bundle is not None and SKILL_DIR in places(definition.words):
-                values[SKILL_DIR] = stack.enter_context(copied(bundle, self._workspace))
-            argv = self._vector(values)
+            if bundle is not None and SKILL_DIR in placeholder_names(definition.words):
+                values[SKILL_DIR] = stack.enter_context(copy_bundle(bundle, self._workspace))
+            argv = self._argument_vector(values)
             done = self._run(
-                (*_START, *argv) if "/" in argv[0] and not argv[0].startswith("/") else argv,
-                stdin=as_text(values.get(definition.stdin or "")).encode(errors="replace"),
+                (*_START_PREFIX, *argv) if "/" in argv[0] and not argv[0].startswith("/") else argv,
+                stdin=format_value(values.get(definition.stdin or "")).encode(errors="replace"),
                 timeout_s=definition.timeout_s,
                 max_output_bytes=definition.max_output_bytes,
                 network=self._network,
             )
-        return _answer(done, definition.timeout_s)
+        return _to_result(done, definition.timeout_s)
 
     def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        require(_required(self._definition), given)
-        return _given(self._definition, given)
+        require_values(_required_names(self._definition), given)
+        return _drop_fillers(self._definition, given)
 
-    def _vector(self, values: Mapping[str, Any]) -> list[str]:
+    def _argument_vector(self, values: Mapping[str, Any]) -> list[str]:
         definition = self._definition
-        argv = filled(definition.words, {SKILL_DIR: ".", **values}, self._dashing)
+        argv = fill_words(definition.words, {SKILL_DIR: ".", **values}, self._dash_allowed)
         if definition.takes_args:
             for word in values.get(ARGS, ()):
                 if not definition.allow_dash:
@@ -202,12 +202,12 @@ class _Body:
                 argv.append(word)
         return argv
 
-    def _unchanged(self) -> Bundle | None:
+    def _read_unchanged(self) -> Bundle | None:
         """The tool's files; refused if they have changed since the tool was loaded."""
         definition = self._definition
         if definition.read is None:
             return None
-        with suppress(OSError, Unusable):
+        with suppress(OSError, UnusableTool):
             bundle = definition.read()
             if bundle.hash == definition.hash:
                 return bundle
@@ -218,15 +218,17 @@ class _Body:
         )
 
 
-def _answer(done: Completed, timeout_s: float) -> ToolResult:
+def _to_result(done: Completed, timeout_s: float) -> ToolResult:
     """The result of a call whose program has ended."""
     stdout, stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     text = f"{stdout}\n--- stderr ---\n{stderr}" if stderr else stdout
     text += "\n[output truncated]" if done.truncated else ""
     if done.timed_out:
-        return _failed(done, Reason.TIMED_OUT, f"The tool took longer than {timeout_s:.3g} s and was ended.", text)
+        return _failed_result(
+            done, Reason.TIMED_OUT, f"The tool took longer than {timeout_s:.3g} s and was ended.", text
+        )
     if done.exit_code:
-        return _failed(done, Reason.NONZERO_EXIT, f"The tool ended with status {done.exit_code}.", text)
+        return _failed_result(done, Reason.NONZERO_EXIT, f"The tool ended with status {done.exit_code}.", text)
     data = None
     if stderr:
         with suppress(ValueError):
@@ -235,7 +237,7 @@ def _answer(done: Completed, timeout_s: float) -> ToolResult:
     return ToolResult("ok", text, data=data, exit_code=0, truncated=done.truncated)
 
 
-def _failed(done: Completed, reason: Reason, message: str, text: str) -> ToolResult:
+def _failed_result(done: Completed, reason: Reason, message: str, text: str) -> ToolResult:
     said = f"ERROR: {reason}\n{text or message}"
     return ToolResult(
         "error", said, reason=str(reason), message=message, exit_code=done.exit_code, truncated=done.truncated

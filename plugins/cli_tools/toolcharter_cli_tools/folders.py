@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from toolcharter_cli_tools.bundles import Bundle, Limits, Unusable, is_ignored, opened_folder, read_folder
+from toolcharter_cli_tools.bundles import Bundle, Limits, UnusableTool, is_ignored, open_folder, read_folder
 from toolcharter_cli_tools.definitions import STDIN, Definition
 from toolcharter_cli_tools.policy import CliToolsPolicy
-from toolcharter_cli_tools.readme import readme_in, summary
+from toolcharter_cli_tools.readme import read_readme, summarize
 from toolcharter_cli_tools.templates import SKILL_DIR, Part
 
-_MOST_ENTRIES = 1000
+_MAX_ENTRIES = 1000
 
 
 class Root(NamedTuple):
@@ -24,81 +24,85 @@ class Root(NamedTuple):
     """The folder below which the path must have no links; None if links are permitted."""
 
 
-class Skipped(NamedTuple):
+class SkippedTool(NamedTuple):
     """A folder or file that is not a usable tool, and the reason."""
 
-    place: Path
-    word: str
+    path: Path
+    reason: str
     """A short and stable word for the reason, such as `not_executable`."""
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place} is left out ({self.word}): {self.message}."
+        return f"{self.path} is left out ({self.reason}): {self.message}."
 
 
-def read_from(root: Root, name: str, limits: Limits) -> Bundle:
+def read_bundle(root: Root, name: str, limits: Limits) -> Bundle:
     """Read the current files of the folder *name* in a root. Raises what `read_folder` raises."""
-    with opened_folder(root.path, below=root.below) as descriptor:
+    with open_folder(root.path, below=root.below) as descriptor:
         return read_folder(descriptor, name, limits)
 
 
-def bundles_in(root: Root, limits: Limits) -> Iterator[tuple[str, Bundle, Callable[[], Bundle]] | Skipped]:
+def iter_bundles(root: Root, limits: Limits) -> Iterator[tuple[str, Bundle, Callable[[], Bundle]] | SkippedTool]:
     """Yield the folders in *root* by name, each with its files and a function that reads them again.
 
     Raises:
         OSError: *root* is missing, is not a folder, or has a link in its path.
     """
-    with opened_folder(root.path, below=root.below) as descriptor:
+    with open_folder(root.path, below=root.below) as descriptor:
         names = sorted(os.listdir(descriptor))  # noqa: PTH208 - of a descriptor
-        for name in names[:_MOST_ENTRIES]:
+        for name in names[:_MAX_ENTRIES]:
             mode = os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode
             if is_ignored(name) or name.startswith(".") or not (stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
                 continue
             try:
                 _require_folder(mode)
-                yield name, read_folder(descriptor, name, limits), partial(read_from, root, name, limits)
-            except Unusable as error:
-                yield Skipped(root.path / name, error.word, error.message)
+                yield name, read_folder(descriptor, name, limits), partial(read_bundle, root, name, limits)
+            except UnusableTool as error:
+                yield SkippedTool(root.path / name, error.reason, error.message)
             except OSError as error:
-                yield Skipped(root.path / name, "unreadable", f"it cannot be read: {error.strerror}")
-    if len(names) > _MOST_ENTRIES:
-        yield Skipped(root.path, "too_many", f"it has more than {_MOST_ENTRIES} entries; the others were not searched")
+                yield SkippedTool(root.path / name, "unreadable", f"it cannot be read: {error.strerror}")
+    if len(names) > _MAX_ENTRIES:
+        yield SkippedTool(
+            root.path, "too_many", f"it has more than {_MAX_ENTRIES} entries; the others were not searched"
+        )
 
 
 def _require_folder(mode: int) -> None:
     if stat.S_ISLNK(mode):
-        raise Unusable("link_leads_outside", "it is a link, but a tool must be a folder")
+        raise UnusableTool("link_leads_outside", "it is a link, but a tool must be a folder")
 
 
-def program_of(bundle: Bundle) -> str:
+def find_program(bundle: Bundle) -> str:
     """Return the name of a tool's program: `run`, or the only executable `run.*`.
 
     Raises:
-        Unusable: `no_program`, `not_executable`, or `several_programs`.
+        UnusableTool: `no_program`, `not_executable`, or `several_programs`.
     """
     named = [name for name in bundle.files if name == "run" or (name.startswith("run.") and "/" not in name)]
     if not named:
-        raise Unusable("no_program", "there is no file named run or run.*")
+        raise UnusableTool("no_program", "there is no file named run or run.*")
     programs = [name for name in named if bundle.files[name].is_executable]
     if not programs:
-        raise Unusable("not_executable", f"{', '.join(sorted(named))} cannot be executed; set the bit with chmod +x")
+        raise UnusableTool(
+            "not_executable", f"{', '.join(sorted(named))} cannot be executed; set the bit with chmod +x"
+        )
     if "run" in programs or len(programs) == 1:
         return "run" if "run" in programs else programs[0]
-    raise Unusable("several_programs", f"there are {', '.join(sorted(programs))}; keep one, or rename one to run")
+    raise UnusableTool("several_programs", f"there are {', '.join(sorted(programs))}; keep one, or rename one to run")
 
 
-def tool_in(name: str, bundle: Bundle, read: Callable[[], Bundle], policy: CliToolsPolicy) -> Definition:
+def build_definition(name: str, bundle: Bundle, read: Callable[[], Bundle], policy: CliToolsPolicy) -> Definition:
     """Build the tool in the folder *name*.
 
     Raises:
-        Unusable: As for `program_of`.
+        UnusableTool: As for `find_program`.
     """
-    program = program_of(bundle)
-    readme = readme_in(bundle, policy.max_readme_chars)
+    program = find_program(bundle)
+    readme = read_readme(bundle, policy.max_readme_chars)
     return Definition(
         name,
-        summary(readme) or f"CLI tool: {name}",
-        ((Part(SKILL_DIR, is_place=True), Part(f"/{program}")),),
+        summarize(readme) or f"CLI tool: {name}",
+        ((Part(SKILL_DIR, is_placeholder=True), Part(f"/{program}")),),
         {},
         stdin=STDIN,
         takes_args=True,

@@ -11,19 +11,26 @@ LOWEST = ("fs:read", "proc:exec")
 """The default capabilities of a declared tool, and the capabilities of every discovered tool."""
 
 Type = Literal["string", "integer", "number", "boolean", "array", "object"]
-_SHORT = {"str": "string", "text": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
+_SHORT_TYPES = {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+}
 
 
-def _long(written: Any) -> Any:
+def _expand_parameter(written: Any) -> Any:
     """Expand a parameter that is only the name of a type, and the short names of types."""
     if isinstance(written, str):
-        return {"type": _SHORT.get(written, written)}
+        return {"type": _SHORT_TYPES.get(written, written)}
     if not isinstance(written, dict):
         return written
     found: dict[str, Any] = dict(written)
     kind, values = found.get("type"), found.get("enum")
     if isinstance(kind, str):
-        found["type"] = _SHORT.get(kind, kind)
+        found["type"] = _SHORT_TYPES.get(kind, kind)
     if isinstance(values, list):  # after this validator, a list is no longer accepted for a tuple
         found["enum"] = tuple(values)
     return found
@@ -54,7 +61,7 @@ class DeclaredTool(ToolPolicy):
     description: str = ""
     readme: Annotated[Path, Field(strict=False)] | None = None
     """The README that a call with `help: true` returns; relative to the profile's folder."""
-    parameters: dict[str, Annotated[Parameter, BeforeValidator(_long)]] | None = None
+    parameters: dict[str, Annotated[Parameter, BeforeValidator(_expand_parameter)]] | None = None
     """The tool's arguments; by default a text for each `{name}` in `args`."""
     stdin: str | None = None
     """The name of the argument that the program reads from its standard input."""

@@ -36,12 +36,12 @@ def build(workspace: Path, policy: ReloadPolicy, rt: ToolRuntime) -> Callable[[]
         """
         ctx = rt.start("reload_tools")
         found = rt.reload()
-        return ctx.ok(_told(found), data=data_of(found))
+        return ctx.ok(_reload_text(found), data=reload_data(found))
 
     return reload_tools
 
 
-def data_of(found: Reload) -> ReloadData:
+def reload_data(found: Reload) -> ReloadData:
     """Return a reload as JSON types."""
     return {
         "discovered_tools": list(found.tools),
@@ -54,7 +54,7 @@ def data_of(found: Reload) -> ReloadData:
     }
 
 
-def _told(found: Reload) -> str:
+def _reload_text(found: Reload) -> str:
     lines = [f"Discovered tools: {', '.join(found.tools) or 'none'}."]
     for label, names in (
         ("New", found.new),

@@ -11,7 +11,7 @@ import pytest
 
 from toolcharter import ToolError
 from toolcharter_cli_tools import copies
-from toolcharter_cli_tools.bundles import Bundle, Piece
+from toolcharter_cli_tools.bundles import Bundle, BundleFile
 
 
 def test_arguments_are_words(place: Any) -> None:
@@ -220,19 +220,19 @@ def test_placeholder_of_a_runner_is_taken_over(tmp_path: Path) -> None:
     home.mkdir()
     home.chmod(0o1755)
 
-    with copies.copied(Bundle({"a/run": Piece(b"x", is_executable=True)}), tmp_path) as path:
+    with copies.copy_bundle(Bundle({"a/run": BundleFile(b"x", is_executable=True)}), tmp_path) as path:
         assert stat.S_IMODE((tmp_path / path / "a/run").stat().st_mode) == 0o555
         assert not home.stat().st_mode & stat.S_ISVTX
 
 
 def test_folder_that_somebody_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who holds it alone is about to remove it: he is waited for, but not for ever."""
-    monkeypatch.setattr(copies, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(copies, "_TIMEOUT_S", 0.01)
     (tmp_path / ".toolcharter").mkdir()
     descriptor = os.open(tmp_path / ".toolcharter", os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
-    with pytest.raises(ToolError, match="is in use"), copies.copied(Bundle({}), tmp_path):
+    with pytest.raises(ToolError, match="is in use"), copies.copy_bundle(Bundle({}), tmp_path):
         pass
     os.close(descriptor)
 
@@ -247,7 +247,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with (
         pytest.raises(ToolError, match="No space left on device"),
-        copies.copied(Bundle({"run": Piece(b"", is_executable=True)}), tmp_path),
+        copies.copy_bundle(Bundle({"run": BundleFile(b"", is_executable=True)}), tmp_path),
     ):
         pass
     assert list((tmp_path / ".toolcharter").iterdir()) == []

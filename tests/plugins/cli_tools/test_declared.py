@@ -7,7 +7,7 @@ from tests.rows import each_row
 
 from toolcharter import ConfigurationError
 from toolcharter_cli_tools.policy import CliToolsPolicy
-from toolcharter_cli_tools.readme import cleaned, summary
+from toolcharter_cli_tools.readme import clean_text, summarize
 
 
 def test_script_beside_the_profile(place: Any) -> None:
@@ -141,10 +141,10 @@ def test_workspace_folders_lie_in_the_workspace(folder: str) -> None:
 )
 def test_summary(readme: str, said: str) -> None:
     """A heading and the first paragraph, in one line."""
-    assert summary(readme) == said
+    assert summarize(readme) == said
 
 
 def test_readme_is_cleaned() -> None:
     """What does not show is taken out, and what is too long cut."""
-    assert cleaned("\ufeffa\u202eb\x1b[0m\r\nc".encode(), 100) == "ab[0m\nc"
-    assert cleaned(b"abc def", 4) == "abc\n[README truncated]"
+    assert clean_text("\ufeffa\u202eb\x1b[0m\r\nc".encode(), 100) == "ab[0m\nc"
+    assert clean_text(b"abc def", 4) == "abc\n[README truncated]"

@@ -145,7 +145,7 @@ def test_deep_folders(place: Any) -> None:
 
 def test_many_entries(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with very many entries is not looked at to its end."""
-    monkeypatch.setattr(folders, "_MOST_ENTRIES", 1)
+    monkeypatch.setattr(folders, "_MAX_ENTRIES", 1)
     place.tool("a")
     place.tool("b")
 

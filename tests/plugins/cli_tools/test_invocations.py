@@ -9,7 +9,7 @@ from tests.rows import each_row
 from toolcharter import ToolSpec
 from toolcharter.cli.group import toolcharter as group
 from toolcharter.guards.shell.code_detection import code_arguments
-from toolcharter_cli_tools.templates import filled, words_of
+from toolcharter_cli_tools.templates import fill_words, parse_words
 
 RECIPES: dict[str, dict[str, Any]] = {
     "remove": {"command": "rm", "args": ["-rf", "{path}"], "capabilities": ["fs:write"]},
@@ -187,4 +187,4 @@ def test_the_check_of_profiles_names_code_in_arguments(place: Any) -> None:
 )
 def test_a_value_in_a_template_of_json_stays_one_value(template: str, value: str, word: str) -> None:
     """Quotes, backslashes and newlines are escaped where the word is JSON, and only there."""
-    assert filled(words_of((template,)), {"x": value}, ("x",)) == [word]
+    assert fill_words(parse_words((template,)), {"x": value}, ("x",)) == [word]

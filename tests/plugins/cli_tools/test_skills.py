@@ -6,8 +6,15 @@ import pytest
 from tests.rows import each_row
 
 from toolcharter import ToolError
-from toolcharter_cli_tools.bundles import Unusable
-from toolcharter_cli_tools.templates import as_text, filled, is_filler, places, require, words_of_line
+from toolcharter_cli_tools.bundles import UnusableTool
+from toolcharter_cli_tools.templates import (
+    fill_words,
+    format_value,
+    is_filler,
+    parse_line,
+    placeholder_names,
+    require_values,
+)
 
 MANIFEST = """\
 name: say
@@ -150,7 +157,7 @@ def test_skill_that_offers_nothing(place: Any) -> None:
 )
 def test_lines(line: str, argv: list[str]) -> None:
     """The words are those of a shell, where it would not do anything else."""
-    assert filled(words_of_line(line), {"q": "V", "SKILL_DIR": "D"}, ("q", "SKILL_DIR")) == argv
+    assert fill_words(parse_line(line), {"q": "V", "SKILL_DIR": "D"}, ("q", "SKILL_DIR")) == argv
 
 
 @each_row(
@@ -176,26 +183,26 @@ def test_lines(line: str, argv: list[str]) -> None:
 )
 def test_what_only_a_shell_understands(line: str) -> None:
     """It would mean something else without one, so that it is refused."""
-    with pytest.raises(Unusable) as caught:
-        words_of_line(line)
+    with pytest.raises(UnusableTool) as caught:
+        parse_line(line)
 
-    assert caught.value.word == "shell_syntax"
+    assert caught.value.reason == "shell_syntax"
 
 
 @pytest.mark.parametrize("line", ["a '{{q}}'", 'a "{{q}}"', "a 'x {{ .q }} y'", 'a "{{.q}}"'])
 def test_placeholders_in_quotes(line: str) -> None:
     """Quotes around a place would be text in its value."""
-    with pytest.raises(Unusable) as caught:
-        words_of_line(line)
+    with pytest.raises(UnusableTool) as caught:
+        parse_line(line)
 
-    assert caught.value.word == "placeholder_in_quotes"
+    assert caught.value.reason == "placeholder_in_quotes"
 
 
 def test_long_lines_in_linear_time() -> None:
     """A hostile line costs what its length is."""
-    words = words_of_line("a " * 100_000 + "{{q}}" * 50_000)
+    words = parse_line("a " * 100_000 + "{{q}}" * 50_000)
 
-    assert (len(words), list(places(words))) == (100_001, ["q"])
+    assert (len(words), list(placeholder_names(words))) == (100_001, ["q"])
 
 
 @each_row("value", [None, "", " \n", [], [{}], [[""], None], {}])
@@ -214,13 +221,13 @@ def test_text_of_values() -> None:
     """Text is raw, the rest JSON, the same each time."""
     values: list[Any] = ["a\n", None, True, 5, 1.0, {"b": 1, "a": "ä"}]
 
-    assert list(map(as_text, values)) == ["a\n", "", "true", "5", "1.0", '{"a":"ä","b":1}']
+    assert list(map(format_value, values)) == ["a\n", "", "true", "5", "1.0", '{"a":"ä","b":1}']
 
 
 def test_missing_argument() -> None:
     """It is named."""
     with pytest.raises(ToolError, match=r"^missing required argument: q$"):
-        require(["q"], {"q": None})
+        require_values(["q"], {"q": None})
 
 
 def test_folder_of_skills_that_is_not_there(place: Any) -> None:
