@@ -43,16 +43,16 @@ _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
 def read_simple(scanner: Scanner) -> Flow:
     """Read a simple command."""
     if not scanner.is_timed and (found := _PLAIN.match(scanner.source, scanner.at)):
-        return _plain(scanner, found.group())
+        return _read_plain_command(scanner, found.group())
     outer, scanner.feeding = scanner.feeding, Feeding([], [])
     substitutes, scanner.substitutes = scanner.substitutes, []
-    flow = _simple(scanner)
+    flow = _read_simple_command(scanner)
     scanner.feeding, scanner.substitutes = outer, substitutes
     return flow
 
 
-def _plain(scanner: Scanner, text: str) -> Flow:
-    """Read a simple command of plain words, *text*: the same as `_simple`, but faster."""
+def _read_plain_command(scanner: Scanner, text: str) -> Flow:
+    """Read a simple command of plain words, *text*: the same as `_read_simple_command`, but faster."""
     start = scanner.at
     words: list[Word] = []
     for found in _PLAIN_WORD.finditer(text):
@@ -73,7 +73,7 @@ def _plain(scanner: Scanner, text: str) -> Flow:
     return _apply_cd(scanner, words)
 
 
-def _simple(scanner: Scanner) -> Flow:
+def _read_simple_command(scanner: Scanner) -> Flow:
     start = end = scanner.at
     is_first = scanner.statement == start
     timed, scanner.is_timed = scanner.is_timed, False
@@ -81,7 +81,7 @@ def _simple(scanner: Scanner) -> Flow:
     redirections: list[Redirection] = []
     words: list[Word] = []
     spans: list[Span] = []
-    while not _is_over(scanner):
+    while not _is_command_end(scanner):
         if (redirection := read_redirection(scanner)) is not None:
             redirections.append(redirection)
         elif not spans and (assignment := read_assignment(scanner)) is not None:
@@ -131,7 +131,7 @@ def _note_use(
         notes.uses.append(Use(*place, tuple(words), tuple(spans), bare, within, depth, branches, first))
 
 
-def _is_over(scanner: Scanner) -> bool:
+def _is_command_end(scanner: Scanner) -> bool:
     if scanner.at >= len(scanner.source):
         return True
     character = scanner.source[scanner.at]
@@ -192,7 +192,9 @@ def add_command(
     stdin_from = (*scanner.stdin_from, *scanner.feeding.inputs)
     if substitutes and any(one.operator.startswith("<<") and one.text is None for one in redirections):
         stdin_from += substitutes
-    command = Command(words, assignments, redirections, _once(stdin_from), substitutes, scanner.cwd, scanner.within, at)
+    command = Command(
+        words, assignments, redirections, _unique(stdin_from), substitutes, scanner.cwd, scanner.within, at
+    )
     position = scanner.emit(command)
     for fed in scanner.feeding.outputs:
         add_stdin(scanner, fed, (position,))
@@ -201,7 +203,7 @@ def add_command(
 def add_stdin(scanner: Scanner, position: int, stdin_from: Sequence[int]) -> None:
     """Record that the command at *position* may read the output of the commands *stdin_from*."""
     command = scanner.commands[position]
-    scanner.commands[position] = command._replace(stdin_from=_once((*command.stdin_from, *stdin_from)))
+    scanner.commands[position] = command._replace(stdin_from=_unique((*command.stdin_from, *stdin_from)))
 
 
 def _apply_cd(scanner: Scanner, words: Sequence[Word]) -> Flow:
@@ -216,7 +218,7 @@ def _apply_cd(scanner: Scanner, words: Sequence[Word]) -> Flow:
     if [word.form for word in words] == ["cd", "-"]:
         return _resolve_cd_dash(scanner)
     _record_oldpwd(scanner)
-    if is_cd_to(words) and words[0].text == "cd" and _is_top(scanner, words[1]):
+    if is_cd_to(words) and words[0].text == "cd" and _is_repository_top(scanner, words[1]):
         return Flow(merge_folders((".",), here), here)
     first, *others = _words_per_turn(scanner, words)
     moved = folders_after(first, here, scanner.workspace)
@@ -256,7 +258,7 @@ def _resolve_cd_dash(scanner: Scanner) -> Flow:
     return Flow(left, left if command.at < scanner.enters else here)
 
 
-def _is_top(scanner: Scanner, word: Word) -> bool:
+def _is_repository_top(scanner: Scanner, word: Word) -> bool:
     """Whether *word* is the top of the repository or empty, as a substitution or as a variable."""
     return TOP_OF_REPOSITORY.fullmatch(word.form) is not None or (
         bool(word.parts) and tracked_variables.is_repository_top(scanner, word)
@@ -276,5 +278,5 @@ def _words_per_turn(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Wo
     return [(*words[:-1], literal(text)) for text in texts]
 
 
-def _once(positions: Sequence[int]) -> tuple[int, ...]:
+def _unique(positions: Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(positions)) if positions else ()

@@ -33,9 +33,9 @@ def read_compound(scanner: Scanner) -> Flow:
         _hide_time(scanner)
     start, at, is_statement = len(scanner.commands), scanner.at, scanner.statement == scanner.at
     with scanner.nested():
-        flow = _read(scanner)
+        flow = _read_construct(scanner)
     closed = scanner.at
-    _redirected(scanner, start)
+    _read_group_redirections(scanner, start)
     if scanner.notes is not None:
         scanner.notes.closed, scanner.notes.end = closed, scanner.at
         scanner.notes.loops.append(Loop(at, closed, scanner.at, is_statement))
@@ -45,7 +45,7 @@ def read_compound(scanner: Scanner) -> Flow:
     return flow
 
 
-def _read(scanner: Scanner) -> Flow:
+def _read_construct(scanner: Scanner) -> Flow:
     if scanner.next_bare() in _OF_BASH or scanner.source.startswith("((", scanner.at):
         scanner.bash_only("This compound command")
     if scanner.take("(("):
@@ -54,7 +54,7 @@ def _read(scanner: Scanner) -> Flow:
             scanner.set_names |= found.certain
         return Flow(scanner.cwd, scanner.cwd)
     if scanner.take("("):
-        return _subshell(scanner)
+        return _read_subshell(scanner)
     word = scanner.next_bare()
     scanner.at += len(word)
     return _READERS[word](scanner)
@@ -68,7 +68,7 @@ def _hide_time(scanner: Scanner) -> None:
     scanner.hidden += scanner.timed
 
 
-def _redirected(scanner: Scanner, start: int) -> None:
+def _read_group_redirections(scanner: Scanner, start: int) -> None:
     """Read the redirections of a compound command whose commands begin at *start*; they become a command without words."""
     at, end = scanner.at, len(scanner.commands)
     with scanner.collecting():
@@ -78,7 +78,7 @@ def _redirected(scanner: Scanner, start: int) -> None:
             add_command(scanner, at, (), (), redirections)
 
 
-def _subshell(scanner: Scanner) -> Flow:
+def _read_subshell(scanner: Scanner) -> Flow:
     before = scanner.cwd
     with scanner.subprocess_scope("subshell"):
         scanner.read_list(frozenset())
@@ -86,7 +86,7 @@ def _subshell(scanner: Scanner) -> Flow:
     return Flow(before, before)
 
 
-def _group(scanner: Scanner) -> Flow:
+def _read_group(scanner: Scanner) -> Flow:
     flow = scanner.read_list(frozenset({"}"}))
     scanner.expect_word("}")
     return flow
@@ -98,18 +98,18 @@ def read_function(scanner: Scanner) -> Flow | None:
     if found is None:
         return None
     start, scanner.at = scanner.at, found.end()
-    return _function(scanner, found.group(1), start, 0)
+    return _read_function_body(scanner, found.group(1), start, 0)
 
 
-def _function_word(scanner: Scanner) -> Flow:
+def _read_function_keyword(scanner: Scanner) -> Flow:
     found = _FUNCTION_WORD.match(scanner.source, scanner.at)
     if found is None:
         raise scanner.fail("The name of a function is not understood.")
     start, scanner.at = scanner.at - len("function"), found.end()
-    return _function(scanner, found.group(1), start, 1)
+    return _read_function_body(scanner, found.group(1), start, 1)
 
 
-def _function(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
+def _read_function_body(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
     is_plain = (scanner.statement, scanner.depth, scanner.branches) == (start, depth, 0) and not scanner.within
     scanner.functions += [name]
     notes = scanner.notes = scanner.notes or Notes()
@@ -132,14 +132,14 @@ def _function(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
 
 
 _READERS = {
-    "{": _group,
+    "{": _read_group,
     "if": read_if,
     "while": read_while,
     "until": read_while,
     "for": read_for,
     "select": read_select,
     "case": read_case,
-    "function": _function_word,
+    "function": _read_function_keyword,
     "[[": read_test,
 }
 """For each word that begins a compound command, the function that reads the rest."""

@@ -67,10 +67,10 @@ def holds_environment(scanner: Scanner, word: Word) -> bool:
 
 def read_if(scanner: Scanner) -> Flow:
     """Read from behind `if`."""
-    return read_branches(scanner, _if_parts)
+    return read_branches(scanner, _read_if_parts)
 
 
-def _if_parts(scanner: Scanner) -> None:
+def _read_if_parts(scanner: Scanner) -> None:
     scanner.read_list(frozenset({"then"}))
     gained = scanner.set_by_last
     scanner.expect_word("then")
@@ -80,7 +80,7 @@ def _if_parts(scanner: Scanner) -> None:
     word = scanner.next_bare()
     scanner.expect_word(word)
     if word == "elif":
-        _if_parts(scanner)
+        _read_if_parts(scanner)
     elif word == "else":
         scanner.read_list(frozenset({"fi"}))
         scanner.expect_word("fi")
@@ -88,17 +88,17 @@ def _if_parts(scanner: Scanner) -> None:
 
 def read_case(scanner: Scanner) -> Flow:
     """Read from behind `case`."""
-    return read_branches(scanner, _case_parts)
+    return read_branches(scanner, _read_case_parts)
 
 
-def _case_parts(scanner: Scanner) -> None:
+def _read_case_parts(scanner: Scanner) -> None:
     scanner.skip_blanks()
     _read_compared(scanner)
     scanner.skip_newlines()
     scanner.expect_word("in")
     scanner.skip_newlines()
     while scanner.next_bare() != "esac":
-        _case_item(scanner)
+        _read_case_item(scanner)
     scanner.expect_word("esac")
 
 
@@ -110,7 +110,7 @@ def _read_compared(scanner: Scanner) -> None:
         scanner.mark_unsupported("A 'case' compares what cannot be determined.")
 
 
-def _case_item(scanner: Scanner) -> None:
+def _read_case_item(scanner: Scanner) -> None:
     scanner.take("(")
     while True:
         scanner.skip_blanks()
@@ -133,7 +133,7 @@ def read_test(scanner: Scanner) -> Flow:
     with scanner.collecting():
         scanner.skip_newlines()
         while scanner.next_bare() != "]]":
-            word = _test_word(scanner)
+            word = _read_test_word(scanner)
             words.append(subscripts.checked(scanner, word) if words[-1].text == "-v" else word)
             scanner.skip_newlines()
         scanner.expect_word("]]")
@@ -183,9 +183,9 @@ def _record_rematch(scanner: Scanner, words: Sequence[Word]) -> None:
         scanner.set_names |= {REMATCH}
 
 
-def _test_word(scanner: Scanner) -> Word:
+def _read_test_word(scanner: Scanner) -> Word:
     if scanner.at == scanner.expression_at and (found := _EXPRESSION.match(scanner.source, scanner.at)):
-        return _expression(scanner, found.group())
+        return _read_regex(scanner, found.group())
     if found := _CONNECTIVE.match(scanner.source, scanner.at):
         scanner.at = found.end()
         return literal(found.group())
@@ -201,7 +201,7 @@ def _test_word(scanner: Scanner) -> Word:
     return word._replace(splits=False) if word.parts else word
 
 
-def _expression(scanner: Scanner, text: str) -> Word:
+def _read_regex(scanner: Scanner, text: str) -> Word:
     """Read a regular expression behind `=~` that has only plain characters and no expansions."""
     # Bash parses unbalanced parentheses and nested brackets by rules of its own.
     if text.count("(") != text.count(")") or "[[" in text or "]]" in text:

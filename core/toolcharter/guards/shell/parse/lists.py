@@ -99,13 +99,13 @@ def _inline_functions(scanner: Scanner, script: Script) -> tuple[Scanner, Script
         if not functions.match_expected(step.programs, following, first):
             return None
         if step.is_last:
-            checked = _checked(found, names, script)
+            checked = _check_inlined(found, names, script)
             return None if checked is None else (following, checked)
         scanner = following
     return None
 
 
-def _checked(found: Script, names: set[str], script: Script) -> Script | None:
+def _check_inlined(found: Script, names: set[str], script: Script) -> Script | None:
     """*found*, with the commands of *script* as written; None if a command may use functions or has one of their *names*."""
     programs = {one.words[0].text for one in found.commands if one.words}
     if not programs.isdisjoint(names) or not functions.leave_functions_alone(found.commands, frozenset(names)):
@@ -120,16 +120,16 @@ def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
     while not _is_end(scanner, ends):
         start, before, moved, names = len(scanner.commands), scanner.cwd, scanner.moves, scanner.set_names
         scanner.statement = scanner.at
-        flow = _and_or(scanner)
+        flow = _read_and_or(scanner)
         scanner.skip_blanks()
         if scanner.source.startswith("&", scanner.at):
             scanner.at += 1
-            _background(scanner, start)
+            _read_background(scanner, start)
             scanner.set_names = names | {JOB}
             scanner.cwd, scanner.moves, flow = before, moved, Flow(before, before)
         else:
             scanner.cwd = merge_folders(flow.success, flow.failure)
-            if not _separates(scanner):
+            if not _take_separator(scanner):
                 break
         scanner.skip_newlines()
     return flow
@@ -144,7 +144,7 @@ def _is_end(scanner: Scanner, ends: frozenset[str]) -> bool:
     return word in ends
 
 
-def _background(scanner: Scanner, start: int) -> None:
+def _read_background(scanner: Scanner, start: int) -> None:
     level = len(scanner.within)
     for position in range(start, len(scanner.commands)):
         command = scanner.commands[position]
@@ -152,27 +152,27 @@ def _background(scanner: Scanner, start: int) -> None:
         scanner.commands[position] = command._replace(within=within)
 
 
-def _separates(scanner: Scanner) -> bool:
+def _take_separator(scanner: Scanner) -> bool:
     scanner.skip_comment()
     if scanner.source.startswith((";;", ";&"), scanner.at):
         return False
     return scanner.take(";") or scanner.source.startswith("\n", scanner.at)
 
 
-def _and_or(scanner: Scanner) -> Flow:
-    flow = _pipeline(scanner)
+def _read_and_or(scanner: Scanner) -> Flow:
+    flow = _read_pipeline(scanner)
     success, failure = scanner.set_by_last
     while True:
         if scanner.take("&&"):
             scanner.skip_newlines()
             scanner.cwd, scanner.set_names = flow.success, success
-            following = _pipeline(scanner)
+            following = _read_pipeline(scanner)
             flow = Flow(following.success, merge_folders(flow.failure, following.failure))
             success, failure = scanner.set_by_last.success, failure & scanner.set_by_last.failure
         elif scanner.take("||"):
             scanner.skip_newlines()
             scanner.cwd, scanner.set_names = flow.failure, failure
-            following = _pipeline(scanner)
+            following = _read_pipeline(scanner)
             flow = Flow(merge_folders(flow.success, following.success), following.failure)
             success, failure = success & scanner.set_by_last.success, scanner.set_by_last.failure
         else:
@@ -181,11 +181,11 @@ def _and_or(scanner: Scanner) -> Flow:
             return flow
 
 
-def _pipeline(scanner: Scanner) -> Flow:
+def _read_pipeline(scanner: Scanner) -> Flow:
     negated = scanner.next_bare() in _PREFIXES and _read_prefixes(scanner)
     outer, start, before, moved = scanner.stdin_from, len(scanner.commands), scanner.cwd, scanner.moves
     names, at = scanner.set_names, scanner.at
-    flow = _command(scanner)
+    flow = _read_command(scanner)
     gained = _record_variables(scanner, at, start)
     while scanner.source.startswith("|", scanner.at) and not scanner.source.startswith("||", scanner.at):
         if scanner.source.startswith("|&", scanner.at):
@@ -196,7 +196,7 @@ def _pipeline(scanner: Scanner) -> Flow:
         scanner.cwd, scanner.set_names = before, names
         scanner.stdin_from = (*outer, *range(start, len(scanner.commands)))
         at, last = scanner.at, len(scanner.commands)
-        _command(scanner)
+        _read_command(scanner)
         _record_variables(scanner, at, last)
         flow, scanner.moves, scanner.set_names, gained = Flow(before, before), moved, names, SetVariables(names, names)
     scanner.stdin_from = outer
@@ -213,11 +213,11 @@ def _record_variables(scanner: Scanner, at: int, start: int) -> SetVariables:
 
 def _read_prefixes(scanner: Scanner) -> bool:
     """Read `time` and `!`; whether the status is negated."""
-    _time(scanner)
-    return _negation(scanner)
+    _skip_time(scanner)
+    return _read_negation(scanner)
 
 
-def _time(scanner: Scanner) -> None:
+def _skip_time(scanner: Scanner) -> None:
     """Skip `time`, which only measures the command behind it."""
     if scanner.next_bare() != "time":
         return
@@ -237,7 +237,7 @@ def _time(scanner: Scanner) -> None:
         raise scanner.fail("An option of 'time' is not understood.")
 
 
-def _negation(scanner: Scanner) -> bool:
+def _read_negation(scanner: Scanner) -> bool:
     if scanner.next_bare() != "!":
         return False
     if scanner.is_timed:
@@ -247,7 +247,7 @@ def _negation(scanner: Scanner) -> bool:
     return True
 
 
-def _command(scanner: Scanner) -> Flow:
+def _read_command(scanner: Scanner) -> Flow:
     if is_compound(scanner):
         return read_compound(scanner)
     if (word := scanner.next_bare()) in _MISPLACED:

@@ -44,10 +44,10 @@ _HIDERS = frozenset({"command", "builtin", "wait"})
 
 def read_while(scanner: Scanner) -> Flow:
     """Read from behind `while` or `until`."""
-    return read_branches(scanner, _while_parts, "loop")
+    return read_branches(scanner, _read_while_parts, "loop")
 
 
-def _while_parts(scanner: Scanner) -> None:
+def _read_while_parts(scanner: Scanner) -> None:
     is_until = scanner.source.startswith("until", scanner.at - len("until"))
     start = len(scanner.commands)
     scanner.read_list(frozenset({"do"}))
@@ -76,7 +76,7 @@ def _loop_values(
     The commands from position *before* on are those in substitutions among the words.
     """
     if scanner.lists and is_line_variable(name):
-        names = _held_names(scanner, words) or listing_loops.names_in_words(
+        names = _names_in_variable(scanner, words) or listing_loops.names_in_words(
             words, scanner.commands[before:], before, scanner.source
         )
         if names is not None:
@@ -84,7 +84,7 @@ def _loop_values(
     return None, tracked_variables.loop_value(scanner, name, words, range(before, len(scanner.commands)))
 
 
-def _held_names(scanner: Scanner, words: Sequence[Word]) -> "NamesOnDisk | None":
+def _names_in_variable(scanner: Scanner, words: Sequence[Word]) -> "NamesOnDisk | None":
     """The names on disk in the words of a loop, if the words are one unquoted variable that holds such names; else None."""
     names = [part.name.removeprefix(SET_MARK) for part in words[0].parts] if len(words) == 1 and words[0].splits else []
     found = scanner.disk_names.get(names[0]) if len(names) == 1 else None
@@ -123,10 +123,10 @@ def read_select(scanner: Scanner) -> Flow:
 def read_for(scanner: Scanner) -> Flow:
     """Read from behind `for`."""
     scanner.skip_blanks()
-    return read_branches(scanner, _counting if scanner.take("((") else _for_parts, "loop")
+    return read_branches(scanner, _read_counting_loop if scanner.take("((") else _read_for_parts, "loop")
 
 
-def _counting(scanner: Scanner) -> None:
+def _read_counting_loop(scanner: Scanner) -> None:
     """Read `for ((...; ...; ...))` from behind its parentheses."""
     scanner.bash_only("A loop over numbers")
     condition = ""
@@ -152,18 +152,18 @@ def _mark_endless(scanner: Scanner, *, is_endless: bool) -> None:
         scanner.within = (*scanner.within, ENDLESS_LOOP)
 
 
-def _for_parts(scanner: Scanner) -> bool:
+def _read_for_parts(scanner: Scanner) -> bool:
     """Read from behind `for`; whether each turn ends in the folder in which it begins."""
     # Other names, such as `PATH`, may be variables that programs read.
     found = _VARIABLE.match(scanner.source, scanner.at)
     if found is None or found.group().endswith("_proxy"):
         raise scanner.fail("The variable of a loop is not understood.")
     scanner.at, name = found.end(), found.group()
-    _note(scanner, found.span())
+    _note_loop_variable(scanner, found.span())
     if not scanner.is_word_end():
         raise scanner.fail("The variable of a loop is not understood.")
     before = len(scanner.commands)
-    words = tracked_variables.substitute_texts(scanner, _loop_words(scanner))
+    words = tracked_variables.substitute_texts(scanner, _read_loop_words(scanner))
     names, value = _loop_values(scanner, name, words, before)
     if any(holds_environment(scanner, word) for word in words):
         scanner.mark_unsupported("A loop runs as often as what cannot be determined has words.")
@@ -206,7 +206,7 @@ def _returns_to(scanner: Scanner, folders: Folders, start: int) -> bool:
     come before the `cd`.
     """
     is_same = bool(folders) and scanner.cwd == folders and scanner.at <= scanner.enters
-    return is_same and not (scanner.functions or _any_runs(scanner.commands[start:], _SKIPPING))
+    return is_same and not (scanner.functions or _any_may_run(scanner.commands[start:], _SKIPPING))
 
 
 def _end_loop(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:
@@ -217,13 +217,13 @@ def _end_loop(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> N
     scanner.entered.discard(name)
 
 
-def _note(scanner: Scanner, span: tuple[int, int]) -> None:
+def _note_loop_variable(scanner: Scanner, span: tuple[int, int]) -> None:
     """Note the span of the variable's name in the head of a loop."""
     if scanner.notes is not None:
         scanner.notes.named.add(span)
 
 
-def _loop_words(scanner: Scanner) -> list[Word]:
+def _read_loop_words(scanner: Scanner) -> list[Word]:
     scanner.skip_newlines()
     words = [Word('"$@"', splits=True)]
     if scanner.next_bare() == "in":
@@ -257,7 +257,9 @@ def may_set_variable(body: Sequence[Command], commands: Sequence[Command]) -> bo
     """Whether a command may set the variable of a loop; *body* are its commands, the last ones of *commands*."""
     others = [*commands[: len(commands) - len(body)]]
     altering = [one for one in others if not _makes_arrays(one)]
-    return _any_runs([one for one in body if not _prints(one)], _SETTERS) or _any_runs([*altering, *body], _ALTERERS)
+    return _any_may_run([one for one in body if not _prints(one)], _SETTERS) or _any_may_run(
+        [*altering, *body], _ALTERERS
+    )
 
 
 def _makes_arrays(command: Command) -> bool:
@@ -267,14 +269,14 @@ def _makes_arrays(command: Command) -> bool:
     ) is not None
 
 
-def _any_runs(commands: Iterable[Command], names: frozenset[str]) -> bool:
+def _any_may_run(commands: Iterable[Command], names: frozenset[str]) -> bool:
     """Whether the program of one of *commands* is, or may be, one of *names*."""
     return any(one.program is not None and (one.program.text is None or one.program.text in names) for one in commands)
 
 
 def keeps_variable(body: Sequence[Command], commands: Sequence[Command]) -> bool:
     """Whether no command in *body*, the last ones of *commands*, gives the variable of the loop another value."""
-    if _any_runs([one for one in body if not _looks_up(one)], _HIDERS) or any(
+    if _any_may_run([one for one in body if not _looks_up(one)], _HIDERS) or any(
         "{" in one.descriptor for command in body for one in command.redirections
     ):
         return False

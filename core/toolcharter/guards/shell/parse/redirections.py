@@ -40,7 +40,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
     if operator == "<<<" and not descriptor:
         scanner.here_strings.append(scanner.at - len(operator))
     if operator in {"<<", "<<-"}:
-        return _here_document(scanner, descriptor, operator)
+        return _read_here_document(scanner, descriptor, operator)
     scanner.skip_blanks()
     start = scanner.at
     target = read_word(scanner, VALUE if operator == "<<<" else ARGUMENT)
@@ -62,7 +62,7 @@ def read_redirections(scanner: Scanner) -> tuple[Redirection, ...]:
     return tuple(found)
 
 
-def _here_document(scanner: Scanner, descriptor: str, operator: str) -> Redirection:
+def _read_here_document(scanner: Scanner, descriptor: str, operator: str) -> Redirection:
     scanner.skip_blanks()
     start = scanner.at
     found = _DELIMITER.match(scanner.source, start)
@@ -71,27 +71,27 @@ def _here_document(scanner: Scanner, descriptor: str, operator: str) -> Redirect
     scanner.at = found.end()
     delimiter = next(group for group in found.groups() if group is not None)
     is_expanded = found.group(4) is not None
-    text = _body(scanner, delimiter, is_expanded=is_expanded, strips_tabs=operator == "<<-")
+    text = _read_body(scanner, delimiter, is_expanded=is_expanded, strips_tabs=operator == "<<-")
     form = f"{descriptor}{operator}{found.group()}"
     if isinstance(text, Word):
         return Redirection(operator, descriptor, None, None, form, text)
     return Redirection(operator, descriptor, None, text, form)
 
 
-def _body(scanner: Scanner, delimiter: str, *, is_expanded: bool, strips_tabs: bool) -> str | Word | None:
+def _read_body(scanner: Scanner, delimiter: str, *, is_expanded: bool, strips_tabs: bool) -> str | Word | None:
     """Read the body of a here-document, which begins on the next line, and return to the position behind its delimiter."""
     back, newline = scanner.at, scanner.source.find("\n", scanner.at)
     if scanner.body is not None or newline < 0:
         raise scanner.fail("A here-document is the second of its line, or has no body.")
-    lines, end, after = _lines(scanner, newline + 1, delimiter, strips_tabs=strips_tabs)
+    lines, end, after = _find_body_lines(scanner, newline + 1, delimiter, strips_tabs=strips_tabs)
     text: str | Word | None = "".join(lines)
     if is_expanded:
-        text = _expanded_body(scanner, newline + 1, end, lines, strips_tabs=strips_tabs)
+        text = _read_expanded_body(scanner, newline + 1, end, lines, strips_tabs=strips_tabs)
     scanner.at, scanner.body = back, (newline, after)
     return text
 
 
-def _lines(scanner: Scanner, start: int, delimiter: str, *, strips_tabs: bool) -> tuple[list[str], int, int]:
+def _find_body_lines(scanner: Scanner, start: int, delimiter: str, *, strips_tabs: bool) -> tuple[list[str], int, int]:
     """The lines of a body, where they end, and where the line of the delimiter ends."""
     lines: list[str] = []
     at = start
@@ -109,7 +109,9 @@ def _lines(scanner: Scanner, start: int, delimiter: str, *, strips_tabs: bool) -
     raise scanner.fail("A here-document is not closed.")
 
 
-def _expanded_body(scanner: Scanner, start: int, end: int, lines: list[str], *, strips_tabs: bool) -> str | Word | None:
+def _read_expanded_body(
+    scanner: Scanner, start: int, end: int, lines: list[str], *, strips_tabs: bool
+) -> str | Word | None:
     if any(line.endswith("\\\n") for line in lines):
         raise scanner.fail("A line of a here-document is continued.")
     scanner.at = start

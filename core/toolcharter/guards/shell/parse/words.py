@@ -50,7 +50,7 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
         scanner.set_names
         and mode is ARGUMENT
         and not scanner.names_program
-        and (texts := _array_words(scanner)) is not None
+        and (texts := _read_array_words(scanner)) is not None
     ):
         return texts
     if found := _PLAIN.match(scanner.source, start):
@@ -63,7 +63,7 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
         scanner.check_body()
         scanner.record_span(start)
         return [literal(found.group(1) or found.group(2) or "")]
-    pieces = _pieces(scanner)
+    pieces = _read_pieces(scanner)
     if not pieces:
         raise scanner.fail("A word is missing.")
     written = scanner.source[start : scanner.at]
@@ -74,7 +74,7 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
     return words
 
 
-def _array_words(scanner: Scanner) -> list[Word] | None:
+def _read_array_words(scanner: Scanner) -> list[Word] | None:
     """Read `"${a[@]}"`, if it comes next and the line has set the array."""
     start = scanner.at
     found = scanner.arrays.whole(scanner.source, start, scanner.set_names, ordered=scanner.looping_at != scanner.depth)
@@ -93,14 +93,14 @@ def read_word(scanner: Scanner, mode: Mode = VALUE) -> Word:
     return words[0] if len(words) == 1 else Word(scanner.source[start : scanner.at], splits=True)
 
 
-def _pieces(scanner: Scanner) -> list[Piece]:
+def _read_pieces(scanner: Scanner) -> list[Piece]:
     """Read the pieces of one word; empty if no word comes next."""
     pieces: list[Piece] = []
     while scanner.at < len(scanner.source):
         if found := _RUN.match(scanner.source, scanner.at):
             scanner.at = found.end()
-            pieces.append(_run(found.group()))
-        elif not _special(scanner, pieces):
+            pieces.append(_plain_piece(found.group()))
+        elif not _read_special(scanner, pieces):
             break
     scanner.check_body()
     return pieces
@@ -111,17 +111,17 @@ def _check_braces(scanner: Scanner, pieces: list[Piece]) -> None:
         scanner.bash_only("A word of braces")
 
 
-def _run(text: str) -> Piece:
+def _plain_piece(text: str) -> Piece:
     if not text.isascii():
         check_unquoted(text)
     return Piece(text, is_quoted=False)
 
 
-def _special(scanner: Scanner, pieces: list[Piece]) -> bool:
+def _read_special(scanner: Scanner, pieces: list[Piece]) -> bool:
     """Read one piece that begins with a special character; whether there is one."""
     character = scanner.source[scanner.at]
     if character == "\\":
-        pieces.append(_escaped(scanner))
+        pieces.append(_read_escape(scanner))
     elif character == "'":
         pieces.append(read_single_quoted(scanner))
     elif character == '"':
@@ -131,13 +131,13 @@ def _special(scanner: Scanner, pieces: list[Piece]) -> bool:
     elif character == "`":
         pieces.append(read_backticks(scanner, quoted=False))
     elif scanner.source.startswith(("<(", ">("), scanner.at):
-        pieces.append(_process(scanner, pieces))
+        pieces.append(_read_process_substitution(scanner, pieces))
     else:
         return False
     return True
 
 
-def _escaped(scanner: Scanner) -> Piece:
+def _read_escape(scanner: Scanner) -> Piece:
     character = scanner.source[scanner.at + 1 : scanner.at + 2]
     if not character:
         raise scanner.fail("A backslash ends the command line.")
@@ -148,7 +148,7 @@ def _escaped(scanner: Scanner) -> Piece:
     return Piece(character)
 
 
-def _process(scanner: Scanner, pieces: list[Piece]) -> Piece:
+def _read_process_substitution(scanner: Scanner, pieces: list[Piece]) -> Piece:
     if pieces:
         raise scanner.fail("A process substitution stands within a word.")
     scanner.bash_only("A process substitution")
@@ -178,7 +178,7 @@ def read_assignment(scanner: Scanner, *, declares: bool | None = None) -> Assign
     name, operator = found.groups()
     if operator == "+=":
         scanner.bash_only("An assignment with '+='")
-    value = _value(scanner, name, is_associative=bool(declares))
+    value = _read_assigned_value(scanner, name, is_associative=bool(declares))
     scanner.record_span(start)
     form = f"{name}={value.form}" if value.is_literal and operator == "=" else scanner.source[start : scanner.at]
     if value.form.startswith("(") and value.splits:
@@ -213,10 +213,10 @@ def read_declared(scanner: Scanner, words: list[Word]) -> Word | None:
     return Word(scanner.source[start : scanner.at], splits=True, hints=assignment.value.hints)
 
 
-def _value(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
+def _read_assigned_value(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
     start = scanner.at
     if scanner.source.startswith("(", start):
-        words = _array(scanner, name, is_associative=is_associative)
+        words = _read_array(scanner, name, is_associative=is_associative)
         if not scanner.is_word_end():
             raise scanner.fail("Something follows the end of an array.")
         hints = tuple(word.text for word in words if word.text is not None)[:MAX_HINTS]
@@ -227,11 +227,11 @@ def _value(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
 def read_value(scanner: Scanner) -> Word:
     """Read the value of an assignment, which bash does not split."""
     start = scanner.at
-    pieces = [piece._replace(splits=False) if piece.splits else piece for piece in _pieces(scanner)]
+    pieces = [piece._replace(splits=False) if piece.splits else piece for piece in _read_pieces(scanner)]
     return build_word(pieces, scanner.source[start : scanner.at])
 
 
-def _array(scanner: Scanner, name: str, *, is_associative: bool) -> list[Word]:
+def _read_array(scanner: Scanner, name: str, *, is_associative: bool) -> list[Word]:
     scanner.bash_only("An array")
     words: list[Word] = []
     keys: list[Word | None] = []
