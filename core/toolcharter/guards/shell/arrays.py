@@ -101,26 +101,26 @@ class Arrays:
     def declare(self, name: str, known: frozenset[str]) -> frozenset[str]:
         """Record that the array *name* is declared here without elements; return *known*, with the array if that is certain."""
         # The environment never sets a variable whose name only the line uses.
-        return self._keep(name, {}, known) if name not in self._texts and self._is_apart(name) else known
+        return self._store_elements(name, {}, known) if name not in self._texts and self._is_apart(name) else known
 
     def learn(self, name: str, setting: ArrayAssignment, known: frozenset[str]) -> frozenset[str]:
         """Record *setting* of the array *name*, which runs once and now; return *known*, with the array if it is known."""
         is_more = setting.adds or setting.is_element
-        held = self._held(name, known) if is_more else {}
+        held = self._known_elements(name, known) if is_more else {}
         is_known = held is not None and self._is_apart(name)
-        found = self._set(held or {}, setting, is_associative=self.is_associative(name)) if is_known else None
+        found = self._apply_setting(held or {}, setting, is_associative=self.is_associative(name)) if is_known else None
         if found is not None:
-            return self._keep(name, found, known)
+            return self._store_elements(name, found, known)
         if name in self._texts:
             self._versions[name] += 1
         return known
 
-    def _keep(self, name: str, texts: dict[str, str], known: frozenset[str]) -> frozenset[str]:
+    def _store_elements(self, name: str, texts: dict[str, str], known: frozenset[str]) -> frozenset[str]:
         self._versions[name] = self._versions.get(name, 0) + 1
         self._texts[name] = texts
-        return known | {name, self._state(name)}
+        return known | {name, self._version_name(name)}
 
-    def _state(self, name: str) -> str:
+    def _version_name(self, name: str) -> str:
         return f"{name}[{self._versions[name]}]"
 
     def is_associative(self, name: str) -> bool:
@@ -131,7 +131,9 @@ class Arrays:
         return self._kinds[name]
 
     @staticmethod
-    def _set(held: Mapping[str, str], setting: ArrayAssignment, *, is_associative: bool) -> dict[str, str] | None:
+    def _apply_setting(
+        held: Mapping[str, str], setting: ArrayAssignment, *, is_associative: bool
+    ) -> dict[str, str] | None:
         """The elements of an array after *setting*, if it had the elements *held* before; None if they are not known."""
         texts = dict(held)
         place = max(map(int, texts), default=-1) + 1 if not is_associative else 0
@@ -147,10 +149,10 @@ class Arrays:
             texts[index] = texts.get(index, "") + word.text if setting.is_element and setting.adds else word.text
         return texts if is_associative else {key: texts[key] for key in sorted(texts, key=int)}
 
-    def _held(self, name: str, known: frozenset[str]) -> dict[str, str] | None:
+    def _known_elements(self, name: str, known: frozenset[str]) -> dict[str, str] | None:
         """The elements of the array here; None if they are not known, such as after a change in a subshell."""
         texts = self._texts.get(name)
-        return texts if texts is not None and self._state(name) in known else None
+        return texts if texts is not None and self._version_name(name) in known else None
 
     def is_understood(self, name: str) -> bool:
         """Whether each occurrence of *name* is understood, and the source sets no variable by a name computed at run time."""
@@ -158,17 +160,19 @@ class Arrays:
             self._rest = _NAMING.sub(lambda found: "\0" * len(found.group()), self._source)
         if _SETTERS.search(self._rest):
             return False
-        return len(re.findall(rf"(?<![\w./]){name}(?![\w./])", self._without_uses(name))) == len(self._ends(name))
+        return len(re.findall(rf"(?<![\w./]){name}(?![\w./])", self._mask_uses(name))) == len(
+            self._assignment_ends(name)
+        )
 
-    def _without_uses(self, name: str) -> str:
+    def _mask_uses(self, name: str) -> str:
         rest = re.sub(_USE.pattern.replace("%s", name), lambda found: "\0" * len(found.group()), self._source)
         rest = re.sub(_DECLARED.replace("%s", name), lambda found: "\0" * len(found.group()), rest)
         rest = re.sub(_FILLED.replace("%s", name), lambda found: "\0" * len(found.group()), rest)
         rest = _FLAG.sub(lambda found: "\0" * len(found.group()), rest)
         return mask_prose(rest, name)
 
-    def _ends(self, name: str) -> list[int]:
-        return [found.end() for found in re.finditer(_SET.replace("%s", name), self._without_uses(name))]
+    def _assignment_ends(self, name: str) -> list[int]:
+        return [found.end() for found in re.finditer(_SET.replace("%s", name), self._mask_uses(name))]
 
     def _is_apart(self, name: str) -> bool:
         """Whether *name* is understood, and set before any construct that could repeat or skip its assignments."""
@@ -176,8 +180,10 @@ class Arrays:
             return False
         if re.search(rf"(?<![\w.-])unset[ \t]+'{name}\[|{_FILLED.replace('%s', name)}", self._source):
             return False
-        ends = self._ends(name) or [found.end() for found in re.finditer(_DECLARED.replace("%s", name), self._source)]
-        return _REPEATING.search(self._without_uses(name), 0, ends[-1]) is None
+        ends = self._assignment_ends(name) or [
+            found.end() for found in re.finditer(_DECLARED.replace("%s", name), self._source)
+        ]
+        return _REPEATING.search(self._mask_uses(name), 0, ends[-1]) is None
 
     def whole(
         self, source: str, at: int, known: frozenset[str], *, ordered: bool
@@ -194,7 +200,7 @@ class Arrays:
             The position behind the word, and the words that it becomes; None if they are not known.
         """
         found = _WHOLE.match(source, at)
-        held = None if found is None else self._held(found["name"], known)
+        held = None if found is None else self._known_elements(found["name"], known)
         if found is None or held is None or (found["keys"] and found["cut"]):
             return None
         is_associative = self.is_associative(found["name"])
@@ -214,7 +220,7 @@ class Arrays:
 
     def element(self, name: str, key: str, known: frozenset[str]) -> str | None:
         """The text of the element *key*; None if the element or its array is not known."""
-        held = self._held(name, known)
+        held = self._known_elements(name, known)
         if held is None:
             return None
         if not self.is_associative(name):

@@ -81,10 +81,10 @@ class Links:
                 continue
             later = [other for other in range(len(self._commands)) if other != at and self._may_follow(at, other)]
             for other in later if links else ():
-                if needs := list(self._needs(other, links)):
+                if needs := list(self._link_requirements(other, links)):
                     yield other, needs, []
             if carried and any(map(self._opened_paths, later)):
-                yield at, [], [ListedNames(_pattern(one), one.folders, "unlinked") for one in carried]
+                yield at, [], [ListedNames(_as_glob(one), one.folders, "unlinked") for one in carried]
 
     def are_crossed_by(self, reaches: Iterable[PathAccess]) -> bool:
         """Whether one of the paths *reaches*, which the shell itself reads, may pass a link that the line makes."""
@@ -95,16 +95,16 @@ class Links:
         name = _program(command)
         words = [word.text if word.text is not None else word.pattern for word in command.words[1:]]
         if name == "git":
-            return self._cloned(command) if "clone" in words else ()
+            return self._clone_links(command) if "clone" in words else ()
         if name not in _LINK_MAKERS and name not in _EXTRACTORS:
             return ()
         texts = [word for word in words if word is not None]
         if not command.folders or len(texts) < len(words):
             return _ANYWHERE
         made = _ln_links(texts) if name in _LINK_MAKERS else _extracted_links(name, texts)
-        return tuple(self._parts(join(folder, path)) for folder in command.folders for path in made)
+        return tuple(self._path_parts(join(folder, path)) for folder in command.folders for path in made)
 
-    def _cloned(self, command: Command) -> tuple[_Path, ...]:
+    def _clone_links(self, command: Command) -> tuple[_Path, ...]:
         """All paths below the folder that `git clone` makes; the folder itself is no link."""
         texts = [word.text for word in command.words[2:]]
         is_plain = bool(texts) and not any(not text or text[0] == "-" for text in texts)
@@ -112,7 +112,7 @@ class Links:
             return _ANYWHERE
         name = basename((texts[-1] or "").rstrip("/")).removesuffix(".git").rpartition(":")[2]
         place = name if len(texts) == 1 else texts[-1] or ""
-        return tuple((*self._parts(join(folder, place)), "**") for folder in command.folders)
+        return tuple((*self._path_parts(join(folder, place)), "**") for folder in command.folders)
 
     def _may_follow(self, at: int, other: int) -> bool:
         """Whether the command at *other* may still run after the one at *at* has begun."""
@@ -121,14 +121,14 @@ class Links:
         is_before = is_plain and other < at and two.at < one.at and other not in one.stdin_from
         return not is_before
 
-    def _needs(self, at: int, links: Sequence[_Path]) -> Iterator[Requirement]:
+    def _link_requirements(self, at: int, links: Sequence[_Path]) -> Iterator[Requirement]:
         command = self._commands[at]
         carries = _moves_links(command)
         certain = self._readings[at].demand.reaches
         for reach in self._opened_paths(at):
             # Whether a bare word is a path is a guess, and each one would match a link that may lie anywhere below a folder.
             known = links if reach in certain else [link for link in links if link[-1:] != ("**",)]
-            if any(self._crosses(reach, link) or (carries and self._holds(reach, link)) for link in known):
+            if any(self._crosses(reach, link) or (carries and self._may_hold(reach, link)) for link in known):
                 same = (word.form for word in command.words if reach.path in {word.text, word.pattern})
                 form = next(same, quoted(reach.path))
                 yield Requirement(form, f"{form} {_WHY}")
@@ -150,11 +150,11 @@ class Links:
                     del stack[-1:]
                     continue
                 stack.append(component)
-                if _matches(stack, link):
+                if _may_match_link(stack, link):
                     return True
         return False
 
-    def _holds(self, reach: PathAccess, link: _Path) -> bool:
+    def _may_hold(self, reach: PathAccess, link: _Path) -> bool:
         """Whether *link* may lie in the folder *reach*, which is moved or copied whole."""
         for components in self._components(reach):
             stack: list[str] = []
@@ -163,24 +163,24 @@ class Links:
                     del stack[-1:]
                 else:
                     stack.append(component)
-            if not stack or _matches(stack, link[: len(stack)]):
+            if not stack or _may_match_link(stack, link[: len(stack)]):
                 return True
         return False
 
     def _components(self, reach: PathAccess) -> Iterator[list[str]]:
         for folder in reach.folders or (".",):
-            path = self._within(join(folder, _pattern(reach)))
-            yield [_glob(one) for one in path.split("/") if one not in {"", "."}]
+            path = self._relative_to_workspace(join(folder, _as_glob(reach)))
+            yield [_to_fnmatch(one) for one in path.split("/") if one not in {"", "."}]
 
-    def _within(self, path: str) -> str:
+    def _relative_to_workspace(self, path: str) -> str:
         """*path* relative to the workspace, if it lies in it."""
         return path.removeprefix(self._root) if self._root and path.startswith(f"{self._root}/") else path
 
-    def _parts(self, path: str) -> _Path:
-        return tuple(one for one in self._within(normpath(path)).split("/") if one not in {"", "."})
+    def _path_parts(self, path: str) -> _Path:
+        return tuple(one for one in self._relative_to_workspace(normpath(path)).split("/") if one not in {"", "."})
 
 
-def _pattern(reach: PathAccess) -> str:
+def _as_glob(reach: PathAccess) -> str:
     return reach.path if reach.is_pattern else path_checks.escape_glob(reach.path)
 
 
@@ -233,7 +233,7 @@ def _ln_links(words: Sequence[str]) -> list[str]:
     return [end, *(join(end, basename(normpath(one))) for one in sources)]
 
 
-def _matches(stack: Sequence[str], link: Sequence[str]) -> bool:
+def _may_match_link(stack: Sequence[str], link: Sequence[str]) -> bool:
     """Whether the components of a path, some of them globs, may be those of *link*."""
     for place, component in enumerate(stack):
         if component == "**" or (place < len(link) and link[place] == "**"):
@@ -243,7 +243,7 @@ def _matches(stack: Sequence[str], link: Sequence[str]) -> bool:
     return len(stack) == len(link)
 
 
-def _glob(component: str) -> str:
+def _to_fnmatch(component: str) -> str:
     """Translate a component of a glob for `fnmatch`, which has no backslash escape; from a bracket on, it matches any text."""
     characters = iter(component)
     found: list[str] = []

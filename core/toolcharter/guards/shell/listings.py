@@ -146,11 +146,11 @@ def _is_pattern(texts: Sequence[str]) -> bool:
     return not pattern.startswith("-") or "".join(options[-1:]).endswith("e")
 
 
-def _word(pattern: str, prefix: str) -> Word:
+def _glob_word(pattern: str, prefix: str) -> Word:
     return Word("", pattern=pattern, prefix=prefix, splits=True)
 
 
-def _points(words: Sequence[Word]) -> list[str] | None:
+def _plain_paths(words: Sequence[Word]) -> list[str] | None:
     """The texts of *words*, if all are plain paths."""
     texts = [word.text for word in words if word.text is not None and _POINT.fullmatch(word.text)]
     return texts if len(texts) == len(words) <= _MAX_POINTS else None
@@ -161,8 +161,8 @@ def _points(words: Sequence[Word]) -> list[str] | None:
 
 def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     start = next((place for place, word in enumerate(words) if (word.text or "-")[0] in "-(!,"), len(words))
-    points = _points(words[:start])
-    prints, tests = _tests(words[start:])
+    points = _plain_paths(words[:start])
+    prints, tests = _parse_find_tests(words[start:])
     if points is None or tests is None or len(set(prints)) > 1:
         return None
     # A name is printed without regard to the tests behind the action that prints.
@@ -172,13 +172,13 @@ def _find(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     tail = pattern_tail(words[start:], tests) if is_last else "/**"
     is_null = "-print0" in prints
     points = points or [_HERE]
-    found = tuple(_word(f"{path_checks.escape_glob(point).rstrip('/')}{tail}" or "/", point) for point in points)
+    found = tuple(_glob_word(f"{path_checks.escape_glob(point).rstrip('/')}{tail}" or "/", point) for point in points)
     name = pattern_tail(words[start:], {"-name": tests.get("-name")}).rpartition("/")[2] if is_last else "**"
     listings = () if is_null else tuple(ListedNames(point, folders, name=name.removeprefix("**")) for point in points)
     return Output(found, listings, is_null)
 
 
-def _tests(words: Sequence[Word]) -> tuple[list[str], dict[str, str | None] | None]:
+def _parse_find_tests(words: Sequence[Word]) -> tuple[list[str], dict[str, str | None] | None]:
     """The printing actions of a find expression, and its tests with their values; None in place of these if it does more."""
     rest = iter(words)
     prints: list[str] = []
@@ -201,18 +201,18 @@ def _tests(words: Sequence[Word]) -> tuple[list[str], dict[str, str | None] | No
 
 
 def _ls(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
-    options, operands = _divided(words, _LS_OPTIONS)
+    options, operands = _split_options(words, _LS_OPTIONS)
     if operands is None:
         return None
     if not operands:
         if any("d" in one for one in options):
             return None
-        return Output((_word("*", ""),), (ListedNames(_HERE, folders, "in", is_bare=True),))
+        return Output((_glob_word("*", ""),), (ListedNames(_HERE, folders, "in", is_bare=True),))
     # For a folder, ls would print the names in it.
     return _matches(operands, folders, "matches" if any("d" in one for one in options) else "files")
 
 
-def _divided(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], list[Word] | None]:
+def _split_options(words: Sequence[Word], known: re.Pattern[str]) -> tuple[list[str], list[Word] | None]:
     """The leading options and the operands of *words*; None in place of the operands if an option is not *known*."""
     options: list[str] = []
     for place, word in enumerate(words):
@@ -231,7 +231,7 @@ def _matches(words: Sequence[Word], folders: tuple[str, ...], kind: str, *, is_n
     patterns = [path_checks.escape_glob(word.text) if word.text is not None else word.pattern or "" for word in words]
     if len(patterns) > _MAX_POINTS or not all(map(_GLOB.fullmatch, patterns)):
         return None
-    found = tuple(_word(pattern, word.prefix) for pattern, word in zip(patterns, words, strict=True))
+    found = tuple(_glob_word(pattern, word.prefix) for pattern, word in zip(patterns, words, strict=True))
     return Output(
         found, tuple(ListedNames(one, folders, kind, is_bare=True, is_split=not is_null) for one in patterns), is_null
     )
@@ -242,18 +242,18 @@ def _grep(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     chosen = (
         [] if any(word.text == "--" for word in words) else [one for one in words if _CHOOSES.match(one.text or "")]
     )
-    options, operands = _divided([*chosen, *(one for one in words if one not in chosen)], _GREP_OPTIONS)
+    options, operands = _split_options([*chosen, *(one for one in words if one not in chosen)], _GREP_OPTIONS)
     letters = "".join(one for one in options if not one.startswith("--"))
     if not operands or operands[0].text is None or {"l", "L"}.isdisjoint(letters):
         return None
     if "r" in letters:
-        return _below(operands[1:], folders, is_null="Z" in letters)
+        return _files_below(operands[1:], folders, is_null="Z" in letters)
     return _matches(operands[1:], folders, "matches", is_null="Z" in letters) if operands[1:] else None
 
 
 def _rg(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
-    words = _without_pairs(words, _RG_PAIRS)
-    options, operands = _divided(words, _RG_OPTIONS)
+    words = _drop_pairs(words, _RG_PAIRS)
+    options, operands = _split_options(words, _RG_OPTIONS)
     letters = "".join(one for one in options if not one.startswith("--"))
     if operands is None:
         return None
@@ -261,10 +261,10 @@ def _rg(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
         if "l" not in letters or not operands or operands[0].text is None:
             return None
         operands = operands[1:]
-    return _below(operands, folders, is_null="0" in letters)
+    return _files_below(operands, folders, is_null="0" in letters)
 
 
-def _without_pairs(words: Sequence[Word], known: frozenset[str]) -> list[Word]:
+def _drop_pairs(words: Sequence[Word], known: frozenset[str]) -> list[Word]:
     """*words* without the options in *known* and their values: they only choose which names are printed."""
     rest = iter(words)
     left: list[Word] = []
@@ -280,36 +280,36 @@ def _without_pairs(words: Sequence[Word], known: frozenset[str]) -> list[Word]:
 
 def _fd(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     """Names below folders, including links."""
-    _, operands = _divided(_without_pairs(words, _FD_PAIRS), _FD_OPTIONS)
+    _, operands = _split_options(_drop_pairs(words, _FD_PAIRS), _FD_OPTIONS)
     if operands is None or any(one.text is None for one in operands[:1]):
         return None
-    points = _points(operands[1:])
+    points = _plain_paths(operands[1:])
     if points is None:
         return None
     if not points:
-        return Output((_word("./**", ""),), (ListedNames(_HERE, folders, is_bare=True),))
-    found = tuple(_word(f"{path_checks.escape_glob(point).rstrip('/')}/**", point) for point in points)
+        return Output((_glob_word("./**", ""),), (ListedNames(_HERE, folders, is_bare=True),))
+    found = tuple(_glob_word(f"{path_checks.escape_glob(point).rstrip('/')}/**", point) for point in points)
     return Output(found, tuple(ListedNames(point, folders) for point in points))
 
 
-def _below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) -> Output | None:
+def _files_below(words: Sequence[Word], folders: tuple[str, ...], *, is_null: bool) -> Output | None:
     """Files below the folders *words*, without links."""
-    points = _points(words)
+    points = _plain_paths(words)
     if points is None:
         return None
     if not points:
         here = ListedNames(_HERE, folders, is_bare=True, is_split=not is_null)
-        return Output((_word(_HERE, ""),), (here,), is_null)
+        return Output((_glob_word(_HERE, ""),), (here,), is_null)
     listings = () if is_null else tuple(ListedNames(point, folders) for point in points)
-    return Output(tuple(_word(path_checks.escape_glob(point), point) for point in points), listings, is_null)
+    return Output(tuple(_glob_word(path_checks.escape_glob(point), point) for point in points), listings, is_null)
 
 
 def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     texts = [word.text or word.pattern or "-" for word in words]
     if texts[:1] == ["diff"]:
-        return _changed(texts[1:], folders)
+        return _git_changed_files(texts[1:], folders)
     if texts[:1] == ["grep"]:
-        return _matching(texts[1:], folders)
+        return _git_grep_files(texts[1:], folders)
     if texts[:1] in (["log"], ["rev-list"]):
         whose = name_listings.names_printed_by(["git", *texts])
         return Output((Word("", splits=True, named_by=whose),)) if whose else None
@@ -319,7 +319,7 @@ def _git(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
     if texts[:1] != ["ls-files"] or not all(_SPEC.fullmatch(one) and ".." not in one for one in specs):
         return None
     listed = ListedNames(_HERE, folders, "index", is_bare=True, is_split=not is_null)
-    return Output((_word(_HERE, ""),), (listed,), is_null)
+    return Output((_glob_word(_HERE, ""),), (listed,), is_null)
 
 
 def _docker(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
@@ -329,7 +329,7 @@ def _docker(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
     return Output((Word("", splits=True, named_by=whose),)) if whose else None
 
 
-def _matching(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
+def _git_grep_files(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
     """The output of `git grep -l PATTERN`: names of tracked files."""
     end = texts.index("--") if "--" in texts else len(texts)
     options = [one for one in texts[:end] if one.startswith("-")]
@@ -339,10 +339,10 @@ def _matching(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
         return None
     if folders != (_HERE,) or not all(_SPEC.fullmatch(one) and ".." not in one for one in texts[end + 1 :]):
         return None
-    return Output((_word(_HERE, ""),), (ListedNames(_HERE, folders, "index", is_bare=True),))
+    return Output((_glob_word(_HERE, ""),), (ListedNames(_HERE, folders, "index", is_bare=True),))
 
 
-def _changed(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
+def _git_changed_files(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
     """The output of `git diff --name-only` if it holds only tracked files: it runs at the top and lists no deleted file."""
     end = texts.index("--") if "--" in texts else len(texts)
     options = [one for one in texts[:end] if one.startswith("-")]
@@ -357,32 +357,32 @@ def _changed(texts: Sequence[str], folders: tuple[str, ...]) -> Output | None:
         return None
     if is_old and not (len(filters) == 1 and ("d" in filters[0] or (filters[0].isupper() and "D" not in filters[0]))):
         return None
-    return Output((_word(_HERE, ""),), (ListedNames(_HERE, folders, "index", is_bare=True),))
+    return Output((_glob_word(_HERE, ""),), (ListedNames(_HERE, folders, "index", is_bare=True),))
 
 
 # echo, printf ---------------------------------------------------------------------------------------------------------
 
 
 def _echo(words: Sequence[Word], _: tuple[str, ...]) -> Output | None:
-    texts = _literals(words)
-    return None if texts is None else _literal(texts, (" ".join(texts),))
+    texts = _literal_texts(words)
+    return None if texts is None else _literal_output(texts, (" ".join(texts),))
 
 
 def _printf(words: Sequence[Word], folders: tuple[str, ...]) -> Output | None:
-    form, texts = words[0].text if words else None, _literals(words[1:])
+    form, texts = words[0].text if words else None, _literal_texts(words[1:])
     if form not in {"%s\\n", "%s\\0"}:
         return None
     if any(word.pattern is not None for word in words[1:]):
         return _matches(words[1:], folders, "matches", is_null=form == "%s\\0")
-    return None if texts is None else _literal(texts, texts)._replace(is_null=form == "%s\\0")
+    return None if texts is None else _literal_output(texts, texts)._replace(is_null=form == "%s\\0")
 
 
-def _literals(words: Sequence[Word]) -> tuple[str, ...] | None:
+def _literal_texts(words: Sequence[Word]) -> tuple[str, ...] | None:
     texts = tuple(word.text or "" for word in words)
     return texts if texts and texts[0][:1] != "-" and all(map(_LITERAL.fullmatch, texts)) else None
 
 
-def _literal(texts: tuple[str, ...], lines: tuple[str, ...]) -> Output:
+def _literal_output(texts: tuple[str, ...], lines: tuple[str, ...]) -> Output:
     return Output(tuple(Word("", text, prefix=text) for text in texts), lines=lines)
 
 

@@ -28,13 +28,13 @@ def decode_escapes(body: str) -> str:
     parts: list[bytes] = []
     end = 0
     for found in _ESCAPE.finditer(body):
-        parts += body[end : found.start()].encode(), _escape(found, body)
+        parts += body[end : found.start()].encode(), _decode_escape(found, body)
         end = found.end()
     parts.append(body[end:].encode())
-    return _decoded(b"".join(parts))
+    return _decode_bytes(b"".join(parts))
 
 
-def _escape(found: re.Match[str], body: str) -> bytes:
+def _decode_escape(found: re.Match[str], body: str) -> bytes:
     octal, byte, short, long, control, other = found.groups()
     if octal:
         return bytes([int(octal, 8) & 255])
@@ -51,7 +51,7 @@ def _escape(found: re.Match[str], body: str) -> bytes:
     return bytes([_SIMPLE[other]]) if other in _SIMPLE else found.group().encode()
 
 
-def _decoded(raw: bytes) -> str:
+def _decode_bytes(raw: bytes) -> str:
     if b"\0" in raw:
         raise NotUnderstood("A quoted text holds a NUL, at which bash cuts it.")
     try:

@@ -39,7 +39,7 @@ def expand_braces(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word
     """
     if not mode.braces or not any("{" in piece.text for piece in pieces if not piece.is_quoted):
         return [build_word(pieces, source, mode)]
-    atoms = [atom for piece in pieces for atom in _atoms(piece)]
+    atoms = [atom for piece in pieces for atom in _split_atoms(piece)]
     if len(atoms) > _MAX_ATOMS:
         raise NotUnderstood(f"A word with braces has more than {_MAX_ATOMS} parts.")
     atoms = _expand_sequences(atoms)
@@ -47,8 +47,10 @@ def expand_braces(pieces: Sequence[Piece], source: str, mode: Mode) -> list[Word
         return [_unknown_word(pieces, source)]
     expanded = _expand(atoms)
     if len(expanded) == 1:
-        return [build_word(_merged(expanded[0]), source, mode)]
-    words = [build_word(merged, _written(merged, source), mode) for merged in map(_merged, expanded) if merged]
+        return [build_word(_merge_atoms(expanded[0]), source, mode)]
+    words = [
+        build_word(merged, _expanded_source(merged, source), mode) for merged in map(_merge_atoms, expanded) if merged
+    ]
     # Bash expands `$a{b,c}` to `$ab` and `$ac`.
     return [word._replace(parts=()) for word in words]
 
@@ -60,20 +62,20 @@ def _unknown_word(pieces: Sequence[Piece], source: str) -> Word:
     return Word(source, prefix=prefix, splits=True, hints=hints)
 
 
-def _written(pieces: Sequence[Piece], source: str) -> str:
+def _expanded_source(pieces: Sequence[Piece], source: str) -> str:
     """The source that would give one of the expanded words."""
     if not all(piece.is_known for piece in pieces):
         return source
     return "".join(quoted(piece.text) if piece.is_quoted else piece.text for piece in pieces)
 
 
-def _atoms(piece: Piece) -> list[Piece]:
+def _split_atoms(piece: Piece) -> list[Piece]:
     if piece.is_quoted or not piece.is_known:
         return [piece]
     return [Piece(part, is_quoted=False) for part in re.split(r"([{},])", piece.text) if part]
 
 
-def _merged(atoms: _Atoms) -> list[Piece]:
+def _merge_atoms(atoms: _Atoms) -> list[Piece]:
     merged: list[Piece] = []
     for atom in atoms:
         if merged and _is_bare(atom) and _is_bare(merged[-1]):
@@ -87,13 +89,13 @@ def _is_bare(piece: Piece) -> bool:
     return piece.is_known and not piece.is_quoted
 
 
-def _is(atom: Piece, mark: str) -> bool:
+def _is_bare_mark(atom: Piece, mark: str) -> bool:
     return atom.text == mark and not atom.is_quoted
 
 
 def _depth_change(atom: Piece) -> int:
     """How much deeper *atom* goes."""
-    return _is(atom, "{") - _is(atom, "}")
+    return _is_bare_mark(atom, "{") - _is_bare_mark(atom, "}")
 
 
 def _is_balanced(atoms: Sequence[Piece]) -> bool:
@@ -123,8 +125,8 @@ def _expand_sequences(atoms: Sequence[Piece]) -> list[Piece]:
     at = 0
     counted: list[Piece] = []
     while at < len(atoms):
-        is_braced = _is(atoms[at], "{") and at + 2 < len(atoms) and _is(atoms[at + 2], "}")
-        texts = _sequence(atoms[at + 1].text) if is_braced and not atoms[at + 1].is_quoted else ()
+        is_braced = _is_bare_mark(atoms[at], "{") and at + 2 < len(atoms) and _is_bare_mark(atoms[at + 2], "}")
+        texts = _expand_sequence(atoms[at + 1].text) if is_braced and not atoms[at + 1].is_quoted else ()
         if texts:
             counted += _choice_atoms(texts)
             at += 2
@@ -134,7 +136,7 @@ def _expand_sequences(atoms: Sequence[Piece]) -> list[Piece]:
     return counted
 
 
-def _sequence(text: str) -> list[str]:
+def _expand_sequence(text: str) -> list[str]:
     """The words of a sequence such as `1..3`, `08..10`, `a..e` or `1..9..2`; empty if it is none, or too long."""
     if found := _SEQUENCE.fullmatch(text):
         start, end, step = int(found[1]), int(found[2]), int(found[3] or 1)
@@ -167,8 +169,8 @@ def _expand(atoms: Sequence[Piece]) -> list[_Atoms]:
     results: list[_Atoms] = [()]
     at = 0
     while at < len(atoms):
-        if _is(atoms[at], "{"):
-            end = _closing(atoms, at)
+        if _is_bare_mark(atoms[at], "{"):
+            end = _find_closing(atoms, at)
             results = _concatenate(results, _choices(atoms[at : end + 1]))
             at = end
         else:
@@ -177,7 +179,7 @@ def _expand(atoms: Sequence[Piece]) -> list[_Atoms]:
     return results
 
 
-def _closing(atoms: Sequence[Piece], start: int) -> int:
+def _find_closing(atoms: Sequence[Piece], start: int) -> int:
     """Where the brace at *start* closes."""
     depth, at = 1, start
     while depth:
@@ -192,7 +194,7 @@ def _choices(atoms: Sequence[Piece]) -> list[_Atoms]:
     commas: list[int] = []
     for at, atom in enumerate(atoms):
         depth += _depth_change(atom)
-        if depth == 1 and _is(atom, ","):
+        if depth == 1 and _is_bare_mark(atom, ","):
             commas.append(at)
     if not commas:
         return [(atoms[0], *one, atoms[-1]) for one in _expand(atoms[1:-1])]

@@ -71,7 +71,7 @@ class _Argument(NamedTuple):
     """Whether its literal parts need no quotes. Variables in it are split exactly where the parameter is."""
 
 
-def _argument(written: str, text: str | None) -> _Argument:
+def _make_argument(written: str, text: str | None) -> _Argument:
     """The argument with the source *written* and the text *text*, which is None if it is not known."""
     if text is not None:
         if "\n" in text:
@@ -112,16 +112,16 @@ class FunctionCall:
         self._others = " ".join(source[one.start : one.end] for one in others)
         names = {one.name for one in notes.definitions}
         self._arguments = [
-            _argument(source[start:end], word.text)
+            _make_argument(source[start:end], word.text)
             for word, (start, end) in zip(use.words[1:], use.spans[1:], strict=True)
         ]
-        self._programs = [self._program(one) for one in self._inside]
+        self._programs = [self._program_of(one) for one in self._inside]
         self._calls = any(one is None or one in names for one in self._programs)
-        self._local = self._locals(number)
+        self._local = self._new_local_names(number)
         for argument in self._arguments:
             self._check_variables(argument)
 
-    def _program(self, use: Use) -> str | None:
+    def _program_of(self, use: Use) -> str | None:
         """The program of *use*; that of `"$@"` is the first word of the call. None if it is not known."""
         written = self._source[slice(*use.spans[0])] if use.spans else ""
         if use.program is None and _ALL_QUOTED.fullmatch(written) and self._arguments:
@@ -152,9 +152,9 @@ class FunctionCall:
         self._check_loops()
         if self._returns:
             self._check_returns()
-        edits = [edit for one in self._references if (edit := self._replaced(one)) is not None]
-        edits += self._renamed()
-        edits += self._returned()
+        edits = [edit for one in self._references if (edit := self._reference_edit(one)) is not None]
+        edits += self._rename_edits()
+        edits += self._return_edits()
         text = apply_edits(self._source, body.body, body.closed, edits)
         if self._returns:
             text = f"( {text} )"
@@ -202,35 +202,35 @@ class FunctionCall:
         outside = f"{self._source[: definition.start]} {self._source[definition.end :]}"
         return not is_line_variable(name) or _occurs(name, outside)
 
-    def _returned(self) -> Iterator[tuple[int, int, str]]:
+    def _return_edits(self) -> Iterator[tuple[int, int, str]]:
         for one in self._inside:
             if one.program == "return":
                 yield (*one.spans[0], "exit")
 
     # Parameters -------------------------------------------------------------------------------------------------------
 
-    def _replaced(self, one: Reference) -> tuple[int, int, str] | None:
+    def _reference_edit(self, one: Reference) -> tuple[int, int, str] | None:
         written = self._source[one.start : one.end]
         if found := _NUMBERED.fullmatch(written):
-            return one.start, one.end, self._value(one, int(found[1] or found[2]))
+            return one.start, one.end, self._argument_text(one, int(found[1] or found[2]))
         if _COUNT.fullmatch(written):
             return one.start, one.end, str(len(self._arguments))
         if _ALL.fullmatch(written):
-            return self._all(one, written)
+            return self._all_arguments_edit(one, written)
         if found := _CHANGED.fullmatch(written):
-            return one.start, one.end, self._changed(one, int(found[1]), found[2])
+            return one.start, one.end, self._apply_operation(one, int(found[1]), found[2])
         if written in {"$0", "${0}"}:
             return None
         raise UncertainError
 
-    def _value(self, one: Reference, place: int) -> str:
+    def _argument_text(self, one: Reference, place: int) -> str:
         if place > len(self._arguments):
             if one.is_quoted and not one.is_number:
                 return ""
             raise UncertainError
-        return self._inserted(one, self._arguments[place - 1])
+        return self._insert_argument(one, self._arguments[place - 1])
 
-    def _inserted(self, one: Reference, argument: _Argument) -> str:
+    def _insert_argument(self, one: Reference, argument: _Argument) -> str:
         if one.is_number:
             if (
                 argument.text is None
@@ -251,25 +251,27 @@ class FunctionCall:
             raise UncertainError
         return f'"{argument.text}"'
 
-    def _changed(self, one: Reference, place: int, how: str) -> str:
+    def _apply_operation(self, one: Reference, place: int, how: str) -> str:
         """`${1%.txt}`, `${2:-src}`, `${3:+x}`."""
         argument = self._arguments[place - 1] if place <= len(self._arguments) else None
         if (found := _OR.fullmatch(how)) is not None:
             is_given = argument is not None and (argument.text != "" or not how.startswith(":"))
             if argument is not None and argument.text is None and how.startswith(":"):
                 raise UncertainError
-            return self._inserted(one, argument if is_given and argument is not None else _literal(found[1]))
+            return self._insert_argument(
+                one, argument if is_given and argument is not None else _literal_argument(found[1])
+            )
         if (found := _AND.fullmatch(how)) is not None:
             if argument is not None and argument.text is None:
                 raise UncertainError
             is_given = argument is not None and (argument.text != "" or not how.startswith(":"))
-            return self._inserted(one, _literal(found[1] if is_given else ""))
+            return self._insert_argument(one, _literal_argument(found[1] if is_given else ""))
         value = None if argument is None or argument.text is None else apply_expansion(argument.text, how)
         if value is None:
             raise UncertainError
-        return self._inserted(one, _literal(value))
+        return self._insert_argument(one, _literal_argument(value))
 
-    def _all(self, one: Reference, written: str) -> tuple[int, int, str]:
+    def _all_arguments_edit(self, one: Reference, written: str) -> tuple[int, int, str]:
         start, end = one.start, one.end
         if one.is_number:
             raise UncertainError
@@ -285,7 +287,7 @@ class FunctionCall:
             return start - 1, end + 1, " ".join(each.written for each in self._arguments)
         if not self._arguments and "@" in written:
             raise UncertainError
-        texts = [self._inserted(one, each) for each in self._arguments]
+        texts = [self._insert_argument(one, each) for each in self._arguments]
         return start, end, (" " if "*" in written else '" "').join(texts)
 
     def _is_apart(self, start: int, end: int) -> bool:
@@ -294,7 +296,7 @@ class FunctionCall:
 
     # Local variables --------------------------------------------------------------------------------------------------
 
-    def _locals(self, number: int) -> dict[str, str]:
+    def _new_local_names(self, number: int) -> dict[str, str]:
         """The new name of each local variable of the function."""
         found = dict[str, str]()
         for use in self._inside:
@@ -337,10 +339,10 @@ class FunctionCall:
         if not any(one.is_first and one.branches == 1 and one.depth == definition.depth for one in declared):
             raise UncertainError
 
-    def _renamed(self) -> Iterator[tuple[int, int, str]]:
+    def _rename_edits(self) -> Iterator[tuple[int, int, str]]:
         if not self._local:
             return
-        yield from self._declared()
+        yield from self._declaration_edits()
         start, end = self._definition.body, self._definition.closed
         body = self._source[start:end]
         is_strange = _NAMING.search(body) is not None
@@ -356,7 +358,7 @@ class FunctionCall:
                 elif is_strange and not any(one <= place[0] < last for one, last in declared):
                     raise UncertainError
 
-    def _declared(self) -> Iterator[tuple[int, int, str]]:
+    def _declaration_edits(self) -> Iterator[tuple[int, int, str]]:
         """`local a b=1` is `a= b=1`, where the values do not look at what is declared."""
         body = self._source[self._definition.body : self._definition.end]
         for use in self._inside:
@@ -388,5 +390,5 @@ def _outlives_subshell(use: Use, program: str | None) -> bool:
     return use.program in _LASTING
 
 
-def _literal(text: str) -> _Argument:
+def _literal_argument(text: str) -> _Argument:
     return _Argument(text, f"'{text}'", text, _SAFE.fullmatch(text) is not None)

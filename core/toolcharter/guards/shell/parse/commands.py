@@ -163,7 +163,9 @@ def _check_program(scanner: Scanner, words: list[Word], spans: Sequence[Span], *
     elif program in _DECLARING:
         _declare(scanner, words[1:])
     elif program == "unset":
-        words[1:] = [subscripts.checked(scanner, word) if "[" in (word.text or "") else word for word in words[1:]]
+        words[1:] = [
+            subscripts.mark_checked_name(scanner, word) if "[" in (word.text or "") else word for word in words[1:]
+        ]
 
 
 def _record_test_span(scanner: Scanner, spans: Sequence[Span]) -> None:

@@ -134,7 +134,7 @@ def read_test(scanner: Scanner) -> Flow:
         scanner.skip_newlines()
         while scanner.next_bare() != "]]":
             word = _read_test_word(scanner)
-            words.append(subscripts.checked(scanner, word) if words[-1].text == "-v" else word)
+            words.append(subscripts.mark_checked_name(scanner, word) if words[-1].text == "-v" else word)
             scanner.skip_newlines()
         scanner.expect_word("]]")
         words.append(literal("]]"))

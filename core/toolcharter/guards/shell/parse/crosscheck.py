@@ -48,12 +48,12 @@ def check(scanner: "Scanner") -> None:
     Raises:
         NotUnderstood: The source does not parse, or the tree shows other words.
     """
-    source = _masked(scanner).encode()
+    source = _mask_source(scanner).encode()
     if source.count(b"[") > _MAX_BRACKETS:
         raise NotUnderstood(f"The command line holds more than {_MAX_BRACKETS} brackets.")
     root = _parser().parse(source).root_node
     if root.has_error and scanner.here_strings:
-        source = _masked(scanner, here_strings=True).encode()
+        source = _mask_source(scanner, here_strings=True).encode()
         root = _parser().parse(source).root_node
     if root.has_error:
         raise NotUnderstood("The command line does not parse.")
@@ -61,16 +61,16 @@ def check(scanner: "Scanner") -> None:
     seen.walk(root)
     offsets = None if len(source) == len(scanner.source) else _offsets(scanner.source)
     if (
-        seen.programs != _in_bytes(scanner.programs, offsets)
-        or seen.tests != _in_bytes(scanner.tests, offsets)
-        or not _agree(seen.words, _in_bytes(scanner.spans, offsets), source)
+        seen.programs != _to_byte_spans(scanner.programs, offsets)
+        or seen.tests != _to_byte_spans(scanner.tests, offsets)
+        or not _spans_agree(seen.words, _to_byte_spans(scanner.spans, offsets), source)
     ):
         raise NotUnderstood("Two readers of the command line see different words in it.")
     if seen.unsupported is not None:
         scanner.mark_unsupported(f"A {seen.unsupported!r} stands in it.")
 
 
-def _masked(scanner: "Scanner", *, here_strings: bool = False) -> str:
+def _mask_source(scanner: "Scanner", *, here_strings: bool = False) -> str:
     """The source without escapes in here-documents, which tree-sitter-bash takes for expansions.
 
     With *here_strings*, `<<<` becomes `<` with the same word, as tree-sitter-bash fails on `<<<` in some places.
@@ -87,7 +87,7 @@ def _masked(scanner: "Scanner", *, here_strings: bool = False) -> str:
     return "".join(characters)
 
 
-def _agree(tree: set["Span"], read: set["Span"], source: bytes) -> bool:
+def _spans_agree(tree: set["Span"], read: set["Span"], source: bytes) -> bool:
     """Whether both parsers found the same words.
 
     tree-sitter-bash leaves out a lone `-` before a here-document, and takes the digit in `0<x` for a word of its own.
@@ -115,7 +115,7 @@ def _offsets(source: str) -> list[int]:
     return offsets
 
 
-def _in_bytes(spans: set["Span"], offsets: list[int] | None) -> set["Span"]:
+def _to_byte_spans(spans: set["Span"], offsets: list[int] | None) -> set["Span"]:
     return spans if offsets is None else {(offsets[start], offsets[end]) for start, end in spans}
 
 
@@ -152,7 +152,7 @@ def _span(node: Any) -> "Span":
     return (node.start_byte, node.end_byte)
 
 
-def _command(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
+def _visit_command(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
     for child in children:
         kind = child.type
         if kind not in _NOT_WORDS:
@@ -161,27 +161,27 @@ def _command(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
                 seen.programs.add(_span(child))
 
 
-def _declaration(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
+def _visit_declaration(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
     seen.programs.add(_span(children[0]))
     seen.words.update(map(_span, children))
 
 
-def _redirect(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
+def _visit_redirect(seen: _TreeSpans, _: Any, children: list[Any]) -> None:
     seen.words.update(_span(child) for child in children if child.is_named and child.type != "file_descriptor")
 
 
-def _assignment(seen: _TreeSpans, node: Any, children: list[Any]) -> None:
+def _visit_assignment(seen: _TreeSpans, node: Any, children: list[Any]) -> None:
     seen.words.add(_span(node))
     for child in children:
         if child.type == "array":
             seen.words.update(_span(one) for one in child.children if one.is_named)
 
 
-def _values(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
+def _visit_values(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
     seen.words.update(map(_span, filter(_is_named, node.children_by_field_name("value"))))
 
 
-def _arguments(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
+def _visit_arguments(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
     seen.words.update(map(_span, node.children_by_field_name("argument")))
 
 
@@ -189,20 +189,20 @@ def _is_named(node: Any) -> bool:
     return bool(node.is_named)
 
 
-def _test(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
+def _visit_test(seen: _TreeSpans, node: Any, _: list[Any]) -> None:
     seen.tests.add(_span(node))
 
 
 _VISITORS = {
-    "command": _command,
-    "declaration_command": _declaration,
-    "unset_command": _declaration,
-    "file_redirect": _redirect,
-    "herestring_redirect": _redirect,
-    "heredoc_redirect": _arguments,
-    "variable_assignment": _assignment,
-    "for_statement": _values,
-    "case_statement": _values,
-    "case_item": _values,
-    "test_command": _test,
+    "command": _visit_command,
+    "declaration_command": _visit_declaration,
+    "unset_command": _visit_declaration,
+    "file_redirect": _visit_redirect,
+    "herestring_redirect": _visit_redirect,
+    "heredoc_redirect": _visit_arguments,
+    "variable_assignment": _visit_assignment,
+    "for_statement": _visit_values,
+    "case_statement": _visit_values,
+    "case_item": _visit_values,
+    "test_command": _visit_test,
 }

@@ -62,14 +62,18 @@ def inline_step(scanner: Scanner, called: frozenset[str]) -> Step | None:
     if notes is None or not _is_plain(scanner, notes):
         return None
     try:
-        return _step(scanner.source, notes, called)
+        return _make_step(scanner.source, notes, called)
     except UncertainError:
         return None
 
 
 def match_expected(programs: Sequence[str | None], scanner: Scanner, first: int) -> bool:
     """Whether *scanner*, which has read the line of a step, has found exactly *programs* from the position *first* on."""
-    found = [use.program for use in _uses(scanner.notes) if use.start >= first] if scanner.notes is not None else []
+    found = (
+        [use.program for use in _uses_outside_functions(scanner.notes) if use.start >= first]
+        if scanner.notes is not None
+        else []
+    )
     return len(found) == len(programs) and all(one in {None, other} for one, other in zip(programs, found, strict=True))
 
 
@@ -110,7 +114,7 @@ def _is_free(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in _TAKEN and CORE_TABLES.find(name) is None
 
 
-def _uses(notes: Notes) -> Iterator[Use]:
+def _uses_outside_functions(notes: Notes) -> Iterator[Use]:
     """The commands outside of functions."""
     first = notes.definitions[0].start if notes.definitions else 0
     for use in notes.uses:
@@ -118,11 +122,11 @@ def _uses(notes: Notes) -> Iterator[Use]:
             yield use
 
 
-def _step(source: str, notes: Notes, called: frozenset[str]) -> Step:
+def _make_step(source: str, notes: Notes, called: frozenset[str]) -> Step:
     definitions = {one.name: one for one in notes.definitions}
     programs: list[str | None] = []
     edits: list[tuple[int, int, str]] = []
-    for use in _uses(notes):
+    for use in _uses_outside_functions(notes):
         definition = definitions.get(use.program or "")
         if definition is None:
             programs.append(use.program)
@@ -140,11 +144,11 @@ def _step(source: str, notes: Notes, called: frozenset[str]) -> Step:
         return Step(text, tuple(programs), called, is_last=False)
     if called != definitions.keys():
         raise UncertainError
-    gone = [(one.start, _behind(source, one.end), "") for one in notes.definitions]
+    gone = [(one.start, _skip_semicolon(source, one.end), "") for one in notes.definitions]
     return Step(apply_edits(source, 0, len(source), gone), tuple(programs), called, is_last=True)
 
 
-def _behind(source: str, at: int) -> int:
+def _skip_semicolon(source: str, at: int) -> int:
     """The position behind the semicolon that ends a definition; *at* if there is none."""
     found = re.compile(r"[ \t]*;").match(source, at)
     return at if found is None else found.end()

@@ -44,7 +44,7 @@ def read_target(scanner: Scanner) -> Target:
     if found is None or not scanner.settles:
         raise scanner.fail(_WHY)
     name, scanner.at = found[1], found.end() - 1
-    key = _subscript(scanner)
+    key = _read_bracketed_key(scanner)
     operator = None if key is None else _OPERATOR.match(scanner.source, scanner.at)
     if key is None or operator is None or not _is_permitted(scanner, name, key):
         scanner.at = start
@@ -59,14 +59,14 @@ def read_target(scanner: Scanner) -> Target:
 def read_key(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
     """Read `[key]=`, which begins here, among the words of the array *name*; `declare -A` may precede it."""
     start = scanner.at
-    key = _subscript(scanner) if scanner.settles else None
+    key = _read_bracketed_key(scanner) if scanner.settles else None
     if key is None or not (is_associative or _is_permitted(scanner, name, key)) or not scanner.take("="):
         scanner.at = start
         raise scanner.fail(_WHY)
     return key
 
 
-def _subscript(scanner: Scanner) -> Word | None:
+def _read_bracketed_key(scanner: Scanner) -> Word | None:
     """Read `[key]`, where the key is a text or a variable; None if it is anything else."""
     start = scanner.at + 1
     if found := _TEXT.match(scanner.source, start):
@@ -86,19 +86,19 @@ def _is_permitted(scanner: Scanner, name: str, key: Word) -> bool:
     """Whether bash takes *key* for a plain text or number in the array *name*; if a variable has to be one, that is recorded."""
     if key_variable(name) in scanner.set_names or (key.text is not None and _INDEX.fullmatch(key.text)):
         return True
-    variable = _variable(key)
+    variable = _variable_in_key(key)
     if variable not in scanner.set_names:
         return False
     scanner.numbers.add(variable)
     return True
 
 
-def _variable(key: Word) -> str:
+def _variable_in_key(key: Word) -> str:
     """The variable in *key*, or the one that its text names in arithmetic."""
     return key.form.strip("${}") if key.text is None else key.text
 
 
-def checked(scanner: Scanner, word: Word) -> Word:
+def mark_checked_name(scanner: Scanner, word: Word) -> Word:
     """Mark *word*, an argument of `-v` or `unset`, as `CHECKED_NAME` if bash evaluates nothing in it."""
     found = _TESTED.fullmatch(word.text or "")
     if found is None or not scanner.settles:
@@ -110,7 +110,7 @@ def checked(scanner: Scanner, word: Word) -> Word:
 def read_element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     """Read from the `[` in `${name[key]}`; None, with the position unchanged, if it is not understood."""
     start = scanner.at
-    piece = _all(scanner, name, quoted=quoted) or _one(scanner, name, quoted=quoted)
+    piece = _read_all_elements(scanner, name, quoted=quoted) or _read_one_element(scanner, name, quoted=quoted)
     if piece is None:
         scanner.at = start
     else:
@@ -124,34 +124,36 @@ def read_keys(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     if found is None or ":" in found.group() or key_variable(name) not in scanner.set_names:
         return None
     scanner.at = found.end()
-    return _every(key_variable(name), found["all"], quoted=quoted)
+    return _all_elements_piece(key_variable(name), found["all"], quoted=quoted)
 
 
-def _all(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+def _read_all_elements(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     found = _ALL.match(scanner.source, scanner.at)
     if found is None or element_variable(name) not in scanner.set_names:
         return None
     scanner.at = found.end()
-    return _every(element_variable(name), found["all"], quoted=quoted)._replace(hints=possible_texts(scanner, name))
+    return _all_elements_piece(element_variable(name), found["all"], quoted=quoted)._replace(
+        hints=possible_texts(scanner, name)
+    )
 
 
-def _every(variable: str, sign: str, *, quoted: bool) -> Piece:
+def _all_elements_piece(variable: str, sign: str, *, quoted: bool) -> Piece:
     """All elements or keys of an array: one word between quotes, or with `@` one word for each."""
     if quoted and sign == "@":
         return Piece("", is_quoted=False, is_known=False, splits=True, name=SET_MARK + variable + EACH_ELEMENT)
     return Piece("", quoted, is_known=False, splits=not quoted, name=SET_MARK + variable)
 
 
-def _one(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
-    key = _subscript(scanner)
+def _read_one_element(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
+    key = _read_bracketed_key(scanner)
     end = None if key is None else _END.match(scanner.source, scanner.at)
     if key is None or end is None or not _is_permitted(scanner, name, key):
         return None
     scanner.at, default = end.end(), end["default"] or ""
-    text = _text_of(scanner, name, key)
+    text = _element_text(scanner, name, key)
     if text is not None and not default.lstrip(":").startswith("+") and (text or not default):
         return Piece(text) if quoted or _PLAIN.fullmatch(text) else None
-    variable = _variable(key)
+    variable = _variable_in_key(key)
     texts = [scanner.arrays.element(name, one, scanner.set_names) for one in scanner.loops.get(variable, ())]
     if key.text is None and texts and all(texts) and not default:
         hints = tuple(one for one in texts if one)[:MAX_HINTS]
@@ -168,11 +170,11 @@ def _one(scanner: Scanner, name: str, *, quoted: bool) -> Piece | None:
     return Piece("", quoted, is_known=False, splits=not quoted, name=held, hints=possible_texts(scanner, name))
 
 
-def _text_of(scanner: Scanner, name: str, key: Word) -> str | None:
+def _element_text(scanner: Scanner, name: str, key: Word) -> str | None:
     """The text of the element *key*; None if it is not known. If a variable has to keep its value for that, it is recorded."""
     if key.text is not None:
         return scanner.arrays.element(name, key.text, scanner.set_names)
-    variable = _variable(key)
+    variable = _variable_in_key(key)
     value = scanner.set_values.get(variable) if variable in scanner.set_names else None
     text = None if value is None or value.text is None else scanner.arrays.element(name, value.text, scanner.set_names)
     if text is not None:

@@ -36,23 +36,23 @@ def substitution_piece(scanner: Scanner, positions: range, *, quoted: bool) -> P
     if prints_date(scanner, positions):
         return Piece("", quoted, is_known=False, splits=False, pattern=DATE_GLOB, is_output=True, is_number=is_number)
     is_whole = quoted or "IFS" not in scanner.source
-    if is_whole and (text := _part_of_path(scanner, positions)) is not None:
+    if is_whole and (text := _printed_path_part(scanner, positions)) is not None:
         return Piece(text, quoted)
-    named_by = _names_of(scanner.commands, positions) if "IFS" not in scanner.source else ""
-    place = _place(scanner, positions)
+    named_by = _source_of_names(scanner.commands, positions) if "IFS" not in scanner.source else ""
+    place = _printed_cwd(scanner, positions)
     splits = not (quoted or is_plain(place))
     piece = Piece("", quoted, is_known=False, splits=splits, is_output=True, is_number=is_number, named_by=named_by)
     return piece._replace(place=place)
 
 
-def _place(scanner: Scanner, positions: range) -> str:
+def _printed_cwd(scanner: Scanner, positions: range) -> str:
     """The path that `pwd` prints; empty for any other commands."""
     if len(positions) != 1 or scanner.functions or scanner.commands[positions.start].form != "pwd":
         return ""
     return path_of_cwd(scanner)
 
 
-def _part_of_path(scanner: Scanner, positions: range) -> str | None:
+def _printed_path_part(scanner: Scanner, positions: range) -> str | None:
     """The output of `dirname` or `basename` for a plain literal path; None for any other commands."""
     if len(positions) != 1 or scanner.functions:
         return None
@@ -68,7 +68,7 @@ def _part_of_path(scanner: Scanner, positions: range) -> str | None:
     return (folder or ".") if texts[0] == "dirname" and not texts[2:] else None
 
 
-def _names_of(commands: Sequence[Command], positions: range) -> str:
+def _source_of_names(commands: Sequence[Command], positions: range) -> str:
     """The program whose names the commands at *positions*, one whole substitution, print; empty if they print anything else."""
     chain = commands[positions.start : positions.stop]
     if not chain or any(one.form != "2>/dev/null" for command in chain for one in command.redirections):
