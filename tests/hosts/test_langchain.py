@@ -212,7 +212,7 @@ async def test_an_answer_is_for_the_call_of_its_question(
 ) -> None:
     """A `ToolNode` makes all calls at once, and LangGraph gives its answer to whichever asks first: that could be another one."""
     calls = [Call("delete_file", {"path": path}, path) for path in ("notes.txt", "secret.txt")]
-    acall, waiting = host.acall, Approvals.waiting
+    acall, waiting = host.acall, Approvals.find_pending
 
     async def late_acall(name: str, args: dict[str, Any], **more: Any) -> Any:
         await asyncio.sleep(0.3 if args["path"] == "notes.txt" else 0.0)
@@ -223,7 +223,7 @@ async def test_an_answer_is_for_the_call_of_its_question(
         return waiting(self, call_id, *more)
 
     monkeypatch.setattr(host, "acall", late_acall)
-    monkeypatch.setattr(Approvals, "waiting", late_waiting)
+    monkeypatch.setattr(Approvals, "find_pending", late_waiting)
     graph: Any = StateGraph(MessagesState)
     graph.add_node("model", lambda state: {"messages": [asking(calls).turn(state["messages"])]})
     graph.add_node("tools", ToolNode(langchain_tools(host)))

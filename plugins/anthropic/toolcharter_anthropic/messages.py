@@ -46,13 +46,13 @@ def answer_tool_uses(
     Returns:
         `tool_result` blocks in the order of the calls: the content of the next message of the role `user`.
     """
-    calls = list(_calls_of(message))
+    calls = list(_tool_uses(message))
 
     def answer(call: ToolUseBlock) -> ToolResultBlockParam:
         result = host.call(call.name, call.input, call_id=call.id, caller=caller)
         if result.pending is not None and ask is not None:
             result = host.answer(result.pending.state, ask(result.pending))
-        return _block(call, result)
+        return _result_block(call, result)
 
     if len(calls) < 2:  # noqa: PLR2004 - a single call needs no threads
         return [answer(call) for call in calls]
@@ -69,14 +69,14 @@ async def aanswer_tool_uses(
         result = await host.acall(call.name, call.input, call_id=call.id, caller=caller)
         if result.pending is not None and ask is not None:
             result = await host.aanswer(result.pending.state, await ask(result.pending))
-        return _block(call, result)
+        return _result_block(call, result)
 
-    return list(await asyncio.gather(*map(answer, _calls_of(message))))
+    return list(await asyncio.gather(*map(answer, _tool_uses(message))))
 
 
-def _calls_of(message: Message) -> Iterator[ToolUseBlock]:
+def _tool_uses(message: Message) -> Iterator[ToolUseBlock]:
     return (block for block in message.content if block.type == "tool_use")
 
 
-def _block(call: ToolUseBlock, result: HostResult) -> ToolResultBlockParam:
+def _result_block(call: ToolUseBlock, result: HostResult) -> ToolResultBlockParam:
     return {"type": "tool_result", "tool_use_id": call.id, "content": result.text, "is_error": result.is_error}

@@ -11,7 +11,7 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import PendingApproval
 from toolcharter_langchain.turns import TURNS, Key
 
-MAX_WAITING = 10_000
+MAX_PENDING = 10_000
 """The maximum number of pending approvals kept. If one is dropped, its call asks again when the graph resumes."""
 _ANSWERS = ("allow_once", "allow_always", "deny")
 
@@ -20,15 +20,15 @@ class Approvals:
     """The pending approvals of interrupted calls. A graph that resumes makes the interrupted call again."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Key, PendingApproval] = {}
+        self._pending: dict[Key, PendingApproval] = {}
         self._lock = threading.Lock()
 
-    def waiting(
+    def find_pending(
         self, call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None
     ) -> PendingApproval | None:
         """Return the approval for which the call has interrupted its graph; None without one, or if it has expired."""
         with self._lock:
-            pending = self._waiting.get(_key(call_id, name, args, caller))
+            pending = self._pending.get(_call_key(call_id, name, args, caller))
         return None if pending is None or pending.has_expired else pending
 
     def ask(
@@ -48,21 +48,21 @@ class Approvals:
         Raises:
             GraphInterrupt: The graph stops here. `Command(resume="allow_once")` or `Command(resume="deny")` resumes it.
         """
-        key = _key(call_id, name, args, caller)
+        key = _call_key(call_id, name, args, caller)
         try:
-            answer = self._answer_of(key, pending) if TURNS.begin(key) else None
+            answer = self._interrupt_for_answer(key, pending) if TURNS.try_begin(key) else None
         except (KeyError, RuntimeError):  # the call is made outside of a graph
             answer = None
         with self._lock:
-            self._waiting.pop(key, None)
+            self._pending.pop(key, None)
         return answer
 
-    def _answer_of(self, key: Key, pending: PendingApproval) -> ApprovalAnswer | None:
+    def _interrupt_for_answer(self, key: Key, pending: PendingApproval) -> ApprovalAnswer | None:
         with self._lock:
-            before = self._waiting.get(key, pending)
-            self._waiting[key] = pending
-            if len(self._waiting) > MAX_WAITING:
-                del self._waiting[next(iter(self._waiting))]
+            before = self._pending.get(key, pending)
+            self._pending[key] = pending
+            if len(self._pending) > MAX_PENDING:
+                del self._pending[next(iter(self._pending))]
         request = pending.request
         said = interrupt(
             {
@@ -73,11 +73,11 @@ class Approvals:
                 "answers": ["allow_once", "deny", *(["allow_always"] if request.always else [])],
             }
         )
-        TURNS.end()
-        return _answer(said) if pending.is_same_question(before) else None
+        TURNS.note_answered()
+        return _parse_answer(said) if pending.is_same_question(before) else None
 
 
-def _answer(said: Any) -> ApprovalAnswer:
+def _parse_answer(said: Any) -> ApprovalAnswer:
     """Turn the value that the graph was resumed with into an answer. An unknown value is a denial."""
     if isinstance(said, ApprovalAnswer):
         return said
@@ -85,5 +85,5 @@ def _answer(said: Any) -> ApprovalAnswer:
     return ApprovalAnswer(word if word in _ANSWERS else "deny")
 
 
-def _key(call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None) -> Key:
+def _call_key(call_id: str | None, name: str, args: Mapping[str, Any], caller: Caller | None) -> Key:
     return call_id or "", name, json.dumps(args, sort_keys=True, default=repr), caller

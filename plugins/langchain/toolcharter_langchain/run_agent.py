@@ -46,22 +46,22 @@ class LangChainAgents:
         Raises:
             ToolError: The agent was cancelled.
         """
-        asked = _Asked(task)
-        tools = [_shown(described(task.toolbox[name])) for name in task.toolbox]
+        agent_run = _AgentRun(task)
+        tools = [_to_shown_tool(described(task.toolbox[name])) for name in task.toolbox]
         model = self._model_of(task.model or self._policy.model)
-        agent: Any = create_agent(model, tools, system_prompt=task.prompt or None, middleware=[asked])
+        agent: Any = create_agent(model, tools, system_prompt=task.prompt or None, middleware=[agent_run])
         try:
             state = await agent.ainvoke({"messages": [("user", task.message)]})
-        except _UsedUpError:
-            return asked.result("It has used up its iterations.", is_exhausted=True)
-        return asked.result(state["messages"][-1].text)
+        except _IterationsUsedUpError:
+            return agent_run.result("It has used up its iterations.", is_exhausted=True)
+        return agent_run.result(state["messages"][-1].text)
 
 
-class _UsedUpError(Exception):
+class _IterationsUsedUpError(Exception):
     """The agent has used up its iterations."""
 
 
-class _Asked(AgentMiddleware[Any, Any, Any]):
+class _AgentRun(AgentMiddleware[Any, Any, Any]):
     """Counts the requests to the model and their tokens, makes the agent's calls, and ends the agent on time."""
 
     def __init__(self, task: AgentTask) -> None:
@@ -76,7 +76,7 @@ class _Asked(AgentMiddleware[Any, Any, Any]):
         if self._task.is_cancelled():
             raise ToolError("The agent was cancelled.", reason="cancelled")
         if self._count >= self._task.max_iterations:
-            raise _UsedUpError
+            raise _IterationsUsedUpError
         self._count += 1
         answer = await handler(request)
         used = [said.usage_metadata for said in answer.result if isinstance(said, AIMessage) and said.usage_metadata]
@@ -109,7 +109,7 @@ class _ShownTool(BaseTool):
         raise NotImplementedError
 
 
-def _shown(tool: HostTool) -> BaseTool:
+def _to_shown_tool(tool: HostTool) -> BaseTool:
     return _ShownTool(name=tool.name, description=tool.description, args_schema=tool.parameters)
 
 

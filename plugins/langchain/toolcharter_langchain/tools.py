@@ -74,27 +74,27 @@ class ProfileTool(BaseTool):
     def _run(self, /, *_: Any, **arguments: Any) -> Any:
         call_id, caller = _CALL_ID.get(), self._caller and self._caller()
         make = partial(self._host.call, self.name, arguments, call_id=call_id, caller=caller)
-        pending = self._approvals.waiting(call_id, self.name, arguments, caller)
+        pending = self._approvals.find_pending(call_id, self.name, arguments, caller)
         result = make() if pending is None else None
         if pending := pending or (result and result.pending):
             answer = self._approvals.ask(call_id, self.name, arguments, caller, pending)
             if answer is not None:
                 result = self._host.answer(pending.state, answer)
-        return answered(result or make(), self.name, call_id)
+        return to_message(result or make(), self.name, call_id)
 
     async def _arun(self, /, *_: Any, **arguments: Any) -> Any:
         call_id, caller = _CALL_ID.get(), self._caller and self._caller()
         make = partial(self._host.acall, self.name, arguments, call_id=call_id, caller=caller)
-        pending = self._approvals.waiting(call_id, self.name, arguments, caller)
+        pending = self._approvals.find_pending(call_id, self.name, arguments, caller)
         result = await make() if pending is None else None
         if pending := pending or (result and result.pending):
             answer = self._approvals.ask(call_id, self.name, arguments, caller, pending)
             if answer is not None:
                 result = await self._host.aanswer(pending.state, answer)
-        return answered(result or await make(), self.name, call_id)
+        return to_message(result or await make(), self.name, call_id)
 
 
-def answered(result: HostResult, name: str, call_id: str | None) -> ToolMessage | str:
+def to_message(result: HostResult, name: str, call_id: str | None) -> ToolMessage | str:
     """Return *result* in LangChain's form: the message that answers the call, or text if the call has no identifier."""
     if call_id is None:
         return result.text

@@ -12,7 +12,7 @@ Key = tuple[Any, ...]
 
 
 @dataclass
-class _Turn:
+class _NodeTurn:
     """One node of a graph, in all its runs. Each run starts at the beginning, with the answers to earlier questions."""
 
     asked: list[Key] = field(default_factory=list)
@@ -32,19 +32,19 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._turns: dict[Key, _Turn] = {}
+        self._turns: dict[Key, _NodeTurn] = {}
         self._lock = threading.Lock()
 
-    def begin(self, key: Key) -> bool:
-        """Return whether the call *key* may ask now. The caller must call `end` once it has the answer.
+    def try_begin(self, key: Key) -> bool:
+        """Return whether the call *key* may ask now. The caller must call `note_answered` once it has the answer.
 
         Raises:
             KeyError: The call is made outside of a graph.
             RuntimeError: The same.
         """
-        place, run = _here()
+        node, run = _current_node()
         with self._lock:
-            turn = self._turns.setdefault(place, _Turn())
+            turn = self._turns.setdefault(node, _NodeTurn())
             if len(self._turns) > MAX_NODES:
                 del self._turns[next(iter(self._turns))]
             if turn.run is not run:
@@ -56,11 +56,11 @@ class Turns:
                 turn.refused.add(key)
             return may_ask
 
-    def end(self) -> None:
+    def note_answered(self) -> None:
         """Note that the call that asked last has its answer."""
-        place, run = _here()
+        node, run = _current_node()
         with self._lock:
-            turn = self._turns.get(place)
+            turn = self._turns.get(node)
             if turn is not None and turn.run is run:
                 turn.answered += 1
 
@@ -69,7 +69,7 @@ TURNS = Turns()
 """Shared by the whole process, because a node may have the tools of several hosts."""
 
 
-def _here() -> tuple[Key, object]:
+def _current_node() -> tuple[Key, object]:
     """Return the current node, and an object that differs from run to run."""
     around = get_config()["configurable"]
     # Source: langgraph 1.2, `types.interrupt`, whose counter of questions is in the scratchpad.

@@ -29,22 +29,24 @@ def llm_tools(host: Host, *, caller: Caller | None = None, ask: Ask | None = Non
         caller: Who calls, if it is not the host's own caller.
         ask: Asks a person about a call that needs one. Without it the model reads that no one could be asked.
     """
-    return _tools(host, caller, lambda name: _implementation(host, name, caller, ask))
+    return _make_tools(host, caller, lambda name: _make_implementation(host, name, caller, ask))
 
 
 def allm_tools(host: Host, *, caller: Caller | None = None, ask: AsyncAsk | None = None) -> list[llm.Tool]:
     """Return the tools for an asynchronous model. Calls of a turn run at once; cancelling the chain ends them."""
-    return _tools(host, caller, lambda name: _async_implementation(host, name, caller, ask))
+    return _make_tools(host, caller, lambda name: _make_async_implementation(host, name, caller, ask))
 
 
-def _tools(host: Host, caller: Caller | None, implemented: Callable[[str], Callable[..., Any]]) -> list[llm.Tool]:
+def _make_tools(
+    host: Host, caller: Caller | None, make_implementation: Callable[[str], Callable[..., Any]]
+) -> list[llm.Tool]:
     return [
-        llm.Tool(tool.name, tool.description, tool.parameters, implemented(tool.name), "toolcharter")
+        llm.Tool(tool.name, tool.description, tool.parameters, make_implementation(tool.name), "toolcharter")
         for tool in host.tools(caller)
     ]
 
 
-def _implementation(host: Host, name: str, caller: Caller | None, ask: Ask | None) -> Callable[..., str]:
+def _make_implementation(host: Host, name: str, caller: Caller | None, ask: Ask | None) -> Callable[..., str]:
     def call(llm_tool_call: llm.ToolCall, **arguments: Any) -> str:
         result: HostResult = host.call(name, arguments, call_id=llm_tool_call.tool_call_id, caller=caller)
         if result.pending is not None and ask is not None:
@@ -54,7 +56,7 @@ def _implementation(host: Host, name: str, caller: Caller | None, ask: Ask | Non
     return call
 
 
-def _async_implementation(
+def _make_async_implementation(
     host: Host, name: str, caller: Caller | None, ask: AsyncAsk | None
 ) -> Callable[..., Awaitable[str]]:
     async def call(llm_tool_call: llm.ToolCall, **arguments: Any) -> str:

@@ -44,7 +44,7 @@ def command(
     The server uses standard input and output, for the client that starts it. With --http, it serves clients on the
     network, which have to send `Authorization: Bearer TOKEN`. If a call needs a person, the client asks its user.
     """
-    place = None if address is None else _place(address, token_file, names)
+    place = None if address is None else _parse_endpoint(address, token_file, names)
     with open_host(profile, workspace=workspace, events=events, caller=Caller(agent=agent)) as host:
         server = ProfileServer(host)
         if place is None:
@@ -58,7 +58,7 @@ async def _serve_stdio(server: ProfileServer) -> None:
         await server.run(incoming, outgoing)
 
 
-def _place(address: str, token_file: Path | None, names: Sequence[str]) -> Address:
+def _parse_endpoint(address: str, token_file: Path | None, names: Sequence[str]) -> Address:
     """Parse where to serve, and read the token that clients have to send.
 
     Raises:

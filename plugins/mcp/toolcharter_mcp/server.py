@@ -39,13 +39,13 @@ from toolcharter.hosts import Host, HostResult, PendingApproval, StateRejected
 QUESTION = "approval"
 """The key of the one input that a call may require."""
 ANSWERS = ("allow once", "deny")
-PROGRESS_S = 1.0
+PROGRESS_INTERVAL_S = 1.0
 """How long a call runs between two notifications of its progress, in seconds."""
-SHORT = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+PLAIN_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """The identifiers of requests that events repeat as they are."""
-ANNOUNCING_S = 10.0
+ANNOUNCE_TIMEOUT_S = 10.0
 """How long one client may take to accept the notification that tools have changed, in seconds."""
-SCHEMA: dict[str, Any] = {
+ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"answer": {"type": "string", "title": "May this call run?", "enum": list(ANSWERS)}},
     "required": ["answer"],
@@ -61,7 +61,7 @@ class ProfileServer:
         self._bus = InMemorySubscriptionBus()
         self._sessions: set[ServerSession] = set()
         """One session for each open connection whose client made a handshake."""
-        self._server = _Announcing(
+        self._server = _AnnouncingServer(
             "toolcharter",
             version=version("toolcharter-mcp"),
             title=f"toolcharter: {host.profile}",
@@ -70,7 +70,7 @@ class ProfileServer:
             on_call_tool=self._call_tool,
             on_subscriptions_listen=ListenHandler(self._bus),
         )
-        self._server.add_notification_handler("notifications/initialized", NotificationParams, self._stay_in_touch)
+        self._server.add_notification_handler("notifications/initialized", NotificationParams, self._hold_session)
 
     async def run(self, incoming: Any, outgoing: Any) -> None:
         """Serve one connection on a pair of streams until the client leaves."""
@@ -92,7 +92,7 @@ class ProfileServer:
         announcements: set[asyncio.Task[None]] = set()
 
         def begin() -> None:
-            task = loop.create_task(self._changed())
+            task = loop.create_task(self._announce_change())
             announcements.add(task)
             task.add_done_callback(announcements.discard)
 
@@ -107,7 +107,7 @@ class ProfileServer:
             for task in announcements:
                 task.cancel()
 
-    async def _stay_in_touch(self, ctx: Context, _: NotificationParams) -> None:
+    async def _hold_session(self, ctx: Context, _: NotificationParams) -> None:
         """Announce changed tools to a connection until it ends, which cancels this handler.
 
         Clients of 2026-07-28 make no handshake. They get only the notifications that they have subscribed to.
@@ -121,7 +121,7 @@ class ProfileServer:
         finally:
             self._sessions.discard(session)
 
-    async def _changed(self) -> None:
+    async def _announce_change(self) -> None:
         await self._bus.publish(ToolsListChanged())
         await asyncio.gather(*(_announce(session) for session in self._sessions))
 
@@ -132,27 +132,27 @@ class ProfileServer:
         beside = asyncio.create_task(_report_progress(ctx))
         try:
             with within_trace(read_trace(ctx.meta)):  # SEP-414 defines the trace's keys there.
-                return await self._answered(ctx, params)
+                return await self._run_call(ctx, params)
         finally:
             beside.cancel()
 
-    async def _answered(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+    async def _run_call(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         args: Mapping[str, Any] = params.arguments or {}
         if params.request_state is not None:
             given = (params.input_responses or {}).get(QUESTION)
-            return _result(await self._redeem(params.request_state, given, params.name, args))
+            return _to_result(await self._resume_call(params.request_state, given, params.name, args))
         result = await self._host.acall(params.name, args, call_id=_call_id(ctx))
         if result.pending is None or not _can_ask(ctx):
-            return _result(result)
-        question = ElicitRequestFormParams(message=_message(result.pending), requested_schema=SCHEMA)
+            return _to_result(result)
+        question = ElicitRequestFormParams(message=_question_text(result.pending), requested_schema=ANSWER_SCHEMA)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return InputRequiredResult(
                 input_requests={QUESTION: ElicitRequest(params=question)}, request_state=result.pending.state
             )
-        answer = await ctx.session.elicit_form(question.message, SCHEMA, ctx.request_id)
-        return _result(await self._redeem(result.pending.state, answer, params.name, args))
+        answer = await ctx.session.elicit_form(question.message, ANSWER_SCHEMA, ctx.request_id)
+        return _to_result(await self._resume_call(result.pending.state, answer, params.name, args))
 
-    async def _redeem(self, state: str, given: object, name: str, args: Mapping[str, Any]) -> HostResult:
+    async def _resume_call(self, state: str, given: object, name: str, args: Mapping[str, Any]) -> HostResult:
         """Make the call that a person was asked about, with their answer. Only "allow once" allows the call."""
         agreed = (
             isinstance(given, ElicitResult)
@@ -165,7 +165,7 @@ class ProfileServer:
             raise MCPError(INVALID_PARAMS, str(error)) from None
 
 
-class _Announcing(Server[Any]):
+class _AnnouncingServer(Server[Any]):
     """Declares in each handshake that it announces changed tools. The SDK's HTTP transport would not declare it."""
 
     def create_initialization_options(
@@ -179,14 +179,14 @@ class _Announcing(Server[Any]):
 
 
 async def _announce(session: ServerSession) -> None:
-    with anyio.move_on_after(ANNOUNCING_S):
+    with anyio.move_on_after(ANNOUNCE_TIMEOUT_S):
         await session.send_tool_list_changed()
 
 
 def _call_id(ctx: Context) -> str:
     """Return the client's request identifier, made unique: each client counts from one, and may send any text."""
     sent = str(ctx.request_id)
-    return f"mcp-{sent if SHORT.fullmatch(sent) else 'x'}-{secrets.token_hex(4)}"
+    return f"mcp-{sent if PLAIN_ID.fullmatch(sent) else 'x'}-{secrets.token_hex(4)}"
 
 
 def _can_ask(ctx: Context) -> bool:
@@ -195,22 +195,22 @@ def _can_ask(ctx: Context) -> bool:
     return known is not None and known.elicitation is not None
 
 
-def _message(pending: PendingApproval) -> str:
+def _question_text(pending: PendingApproval) -> str:
     """Describe the call as it will run, for the client's user."""
     asked = pending.request
     lines = [f"The agent wants to call {asked.tool!r} in {asked.workspace}."]
-    lines += [f"It runs: {_in_one_line(command)}" for command in asked.commands]
+    lines += [f"It runs: {_escape_line_breaks(command)}" for command in asked.commands]
     lines += [f"{name}: {json.dumps(value, ensure_ascii=True)}" for name, value in asked.args.items()]
     lines += [f"A person has to agree: {asked.message or asked.reason}"]
     return "\n".join(lines)
 
 
-def _in_one_line(command: str) -> str:
+def _escape_line_breaks(command: str) -> str:
     """Return *command* without line breaks: text after a line break would look like another line of the question."""
     return command if command.isascii() and command.isprintable() else json.dumps(command)
 
 
-def _result(result: HostResult) -> CallToolResult:
+def _to_result(result: HostResult) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text=result.text)],
         structured_content=result.structured,
@@ -222,5 +222,5 @@ async def _report_progress(ctx: Context) -> None:
     """Report each second that the call is still running. The SDK drops the report if the client did not ask for it."""
     began = anyio.current_time()
     while True:
-        await anyio.sleep(PROGRESS_S)
+        await anyio.sleep(PROGRESS_INTERVAL_S)
         await ctx.session.report_progress(anyio.current_time() - began, message="still running")
