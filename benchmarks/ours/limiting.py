@@ -18,7 +18,7 @@ def after_batch() -> None:
     """Begin with empty counts."""
     bound = RateLimits([RATES]).bind("read", None)
     assert bound is not None
-    OPERATIONS["take"] = partial(bound.take, RateKeys("session", "agent"))
+    OPERATIONS["take"] = partial(bound.acquire, RateKeys("session", "agent"))
 
 
 after_batch()

@@ -5,7 +5,7 @@ from typing import Any
 from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
-from toolcharter.guards.output import structured
+from toolcharter.guards.output import parse_structured
 
 ROWS = sample_rows("seeds/001-output-parsing")
 
@@ -13,4 +13,4 @@ ROWS = sample_rows("seeds/001-output-parsing")
 @each_row("row", row_params(ROWS))
 def test_sample(row: Any) -> None:
     """Every sample holds as it stands."""
-    assert structured(row["input"]["output"]) == row["expect"]["result"]
+    assert parse_structured(row["input"]["output"]) == row["expect"]["result"]

@@ -70,7 +70,7 @@ def test_calls_within_the_window_are_kept_and_older_ones_are_not(clock: Clock, p
     """Row 008, its window stretched to an hour: of two calls one still counts."""
     facts = row("008")["input"]
     scale = 3600 / facts["window_ms"]
-    take = per_hour(len(facts["calls_at_ms"])).take
+    take = per_hour(len(facts["calls_at_ms"])).acquire
     for at_ms in facts["calls_at_ms"]:
         clock.now = at_ms * scale
         take(KEYS)
@@ -84,7 +84,7 @@ def test_calls_within_the_window_are_kept_and_older_ones_are_not(clock: Clock, p
 @pytest.mark.parametrize("off_s", [pytest.param(-0.5, id="just before"), pytest.param(0.0, id="at its end")])
 def test_window_is_an_hour(clock: Clock, per_hour, off_s: float) -> None:
     """Row 012."""
-    take = per_hour(1).take
+    take = per_hour(1).acquire
     take(KEYS)
     clock.now = row("012")["expect"]["window_s"] + off_s
 
@@ -94,7 +94,7 @@ def test_window_is_an_hour(clock: Clock, per_hour, off_s: float) -> None:
 def test_call_counts_when_it_enters_however_it_ends(per_hour) -> None:
     """Row 013: what is taken before the body is never given back after it."""
     facts = row("013")
-    take = per_hour(facts["input"]["max"]).take
+    take = per_hour(facts["input"]["max"]).acquire
 
     assert [take(KEYS) is None for _ in facts["input"]["calls"]] == facts["expect"]["allowed"]
 
@@ -150,7 +150,7 @@ def test_memory_is_bounded_however_many_keys_there_are(clock: Clock) -> None:
     assert bound is not None
     for number in range(20_000):
         clock.now += 10
-        bound.take(RateKeys(str(number), "agent"))
+        bound.acquire(RateKeys(str(number), "agent"))
 
     (counter,) = limits._counters.values()
 

@@ -109,7 +109,7 @@ class CallPipeline:
             if ctx.outcome is None:
                 if self.has_guards or ctx.decision.outcome == "ask":
                     drive_sync(self._run_guard_stages(ctx))
-                elif self.limits is not None and (answer := self.limits.take(self.rate_keys(ctx))) is not None:
+                elif self.limits is not None and (answer := self.limits.acquire(self.rate_keys(ctx))) is not None:
                     s6_limits.refuse_if_limited(ctx, answer)
             if ctx.outcome is None and not ctx.closed:
                 if self._is_isolated:
@@ -131,7 +131,7 @@ class CallPipeline:
                 limits = self.limits
                 if self.has_guards or ctx.decision.outcome == "ask" or (limits is not None and limits.waits):
                     await drive_async(self._run_guard_stages(ctx))
-                elif limits is not None and (answer := limits.take(self.rate_keys(ctx))) is not None:
+                elif limits is not None and (answer := limits.acquire(self.rate_keys(ctx))) is not None:
                     s6_limits.refuse_if_limited(ctx, answer)
             if ctx.outcome is None and not ctx.closed:
                 if self._is_isolated:
@@ -193,7 +193,7 @@ class CallPipeline:
         if ctx.outcome is None and self.limits is not None:
             if self.limits.waits:
                 await s6_limits.acquire(self.limits, ctx, self.rate_keys(ctx))
-            elif (answer := self.limits.take(self.rate_keys(ctx))) is not None:
+            elif (answer := self.limits.acquire(self.rate_keys(ctx))) is not None:
                 s6_limits.refuse_if_limited(ctx, answer)
         if ctx.outcome is None and self._session is not None:
             self._session.count(ctx, self.checked_call(ctx), self._session_key(ctx))

@@ -30,7 +30,7 @@ class ImportFolder(NamedTuple):
 
     def covers(self, parts: Parts) -> bool:
         """Whether Python would import a file at *parts*, relative to the workspace and folded, by one of the names."""
-        below = self._below(parts)
+        below = self._below_folder(parts)
         if not below:
             return False
         name, *inner = below
@@ -42,13 +42,13 @@ class ImportFolder(NamedTuple):
 
     def holds(self, parts: Parts) -> bool:
         """Whether a folder or a link that is put at *parts* could bring a file that `covers` is true for."""
-        below = self._below(parts)
+        below = self._below_folder(parts)
         if not below:
             return parts == self.folder[: len(parts)]
         name, *inner = below
         return name in self.open_names and "." not in below[-1] if inner else name in self.names
 
-    def _below(self, parts: Parts) -> Parts:
+    def _below_folder(self, parts: Parts) -> Parts:
         depth = len(self.folder)
         return parts[depth:] if parts[:depth] == self.folder else ()
 
@@ -102,7 +102,9 @@ def make_inventory(
         repositories: Absolute paths of folders that belong to the workspace's repository.
         records: Globs for the names of rotated event files.
     """
-    below = sorted({*ALWAYS_PROTECTED, *_below(workspace, trusted)}, key=lambda path: PurePosixPath(path).parts)
+    below = sorted(
+        {*ALWAYS_PROTECTED, *_relative_to_workspace(workspace, trusted)}, key=lambda path: PurePosixPath(path).parts
+    )
     places: list[str] = []
     for path in below:
         if not (places and path.startswith(f"{places[-1]}/")):
@@ -110,8 +112,8 @@ def make_inventory(
     return Inventory(
         workspace,
         tuple(places),
-        tuple(dict.fromkeys(_below(workspace, sealed))),
-        tuple(dict.fromkeys(_below(workspace, repositories))),
+        tuple(dict.fromkeys(_relative_to_workspace(workspace, sealed))),
+        tuple(dict.fromkeys(_relative_to_workspace(workspace, repositories))),
         tuple(dict.fromkeys(records)),
     )
 
@@ -122,7 +124,7 @@ def lies_in(path: str, workspace: Path, places: Iterable[str]) -> bool:
     return any(path == (place := f"{top}/{name}") or path.startswith(f"{place}/") for name in places)
 
 
-def _below(workspace: Path, paths: Iterable[str]) -> list[str]:
+def _relative_to_workspace(workspace: Path, paths: Iterable[str]) -> list[str]:
     top = f"{str(workspace).rstrip('/')}/"
     return [path.removeprefix(top).rstrip("/") for path in paths if path.startswith(top) and path != top]
 

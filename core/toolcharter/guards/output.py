@@ -37,8 +37,8 @@ def truncate(text: str, limit: int, strategy: Strategy = "head") -> tuple[str, b
     # Reserve room for the longest possible number: the actual one is never longer.
     room = limit - len(_notice(len(text), strategy))
     if room * 3 < limit:
-        return _keep(text, limit, "tail" if strategy == "tail" else "head"), True
-    return _keep(text, room, strategy, noticed=True), True
+        return _cut(text, limit, "tail" if strategy == "tail" else "head"), True
+    return _cut(text, room, strategy, noticed=True), True
 
 
 def _notice(left_out: int, strategy: Strategy) -> str:
@@ -48,25 +48,25 @@ def _notice(left_out: int, strategy: Strategy) -> str:
     return before + notice + after
 
 
-def _keep(text: str, room: int, strategy: Strategy, *, noticed: bool = False) -> str:
+def _cut(text: str, room: int, strategy: Strategy, *, noticed: bool = False) -> str:
     end = {"head": room, "tail": 0, "both": room - room // 2}[strategy]
     begin = len(text) - (room - end)
-    end = _border(text, end, -1)
-    begin = _border(text, begin, 1)
+    end = _cut_position(text, end, -1)
+    begin = _cut_position(text, begin, 1)
     notice = _notice(begin - end, strategy) if noticed else ""
     return text[:end] + notice + text[begin:]
 
 
-def _border(text: str, index: int, step: int) -> int:
+def _cut_position(text: str, index: int, step: int) -> int:
     moved = index
-    while 0 < moved < len(text) and _joined(text[moved - 1], text[moved]):
+    while 0 < moved < len(text) and _belong_together(text[moved - 1], text[moved]):
         moved += step
         if abs(moved - index) > _MAX_JOINED:
             return index
     return moved
 
 
-def _joined(left: str, right: str) -> bool:
+def _belong_together(left: str, right: str) -> bool:
     if right.isascii():
         return left == "\r" and right == "\n"
     return (
@@ -100,14 +100,14 @@ def mask_middle(turns: Sequence[Sequence[str]], *, keep_first: int = 1, keep_las
     if min(keep_first, keep_last) < 0:
         raise ValueError("keep_first and keep_last are numbers of turns, and cannot be negative.")
     masked = range(keep_first, len(turns) - keep_last) if keep_first or keep_last else ()
-    return [list(map(_masked, turn)) if place in masked else list(turn) for place, turn in enumerate(turns)]
+    return [list(map(_mask_notice, turn)) if place in masked else list(turn) for place, turn in enumerate(turns)]
 
 
-def _masked(text: str) -> str:
+def _mask_notice(text: str) -> str:
     return f"[result masked: {len(text)} characters left out]"
 
 
-def structured(text: str) -> Any:
+def parse_structured(text: str) -> Any:
     """Parse the JSON in a program's standard output.
 
     Returns:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from toolcharter.guards.paths.names import fold
 
-_NEEDS: Mapping[str, frozenset[str]] = {
+_IMPORTS_OF: Mapping[str, frozenset[str]] = {
     "black": frozenset(
         {"_black_version", "blackd", "blib2to3", "click", "colorama", "mypy_extensions", "packaging", "pathspec"}
         | {"platformdirs", "pytokens", "tomli", "typing_extensions", "uvloop"}
@@ -16,21 +16,21 @@ _NEEDS: Mapping[str, frozenset[str]] = {
 }
 """For each module, what it imports beside its own package and the standard library."""
 # Without `test`: projects have a package of that name, and no other module of the standard library imports it.
-_OWN = sys.stdlib_module_names - {"test"}
+_STDLIB = sys.stdlib_module_names - {"test"}
 
 
-def shadowing(folder: int, module: str) -> str | None:
+def find_shadowing(folder: int, module: str) -> str | None:
     """Return the first name in a folder that *module* would import instead of an installed module, or None.
 
     Args:
         folder: The folder's descriptor.
         module: The module's name, as after `python -m`.
     """
-    wanted = _OWN | _NEEDS.get(module, frozenset()) | {module.partition(".")[0]}
-    return next((name for name in sorted(os.listdir(folder)) if _passes_for(folder, name, wanted)), None)
+    wanted = _STDLIB | _IMPORTS_OF.get(module, frozenset()) | {module.partition(".")[0]}
+    return next((name for name in sorted(os.listdir(folder)) if _shadows(folder, name, wanted)), None)
 
 
-def _passes_for(folder: int, name: str, wanted: frozenset[str]) -> bool:
+def _shadows(folder: int, name: str, wanted: frozenset[str]) -> bool:
     stem, dot, ending = name.partition(".")
     if stem not in wanted and fold(stem) not in wanted:  # a disk may ignore case
         return False

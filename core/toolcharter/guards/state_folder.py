@@ -80,7 +80,7 @@ class StateFolder:
         self._setting = setting
 
     @contextmanager
-    def opened(self) -> "Generator[HeldFolder]":
+    def opened(self) -> "Generator[OpenStateFolder]":
         """Open the folder.
 
         Raises:
@@ -89,12 +89,12 @@ class StateFolder:
         """
         folder = self._open()
         try:
-            yield HeldFolder(folder)
+            yield OpenStateFolder(folder)
         finally:
             os.close(folder)
 
     @contextmanager
-    def locked(self, name: str) -> "Generator[HeldFolder]":
+    def locked(self, name: str) -> "Generator[OpenStateFolder]":
         """Open the folder, made if it is missing, and keep other processes and threads from changing *name*.
 
         Raises:
@@ -106,7 +106,7 @@ class StateFolder:
             yield held
 
     @contextmanager
-    def made(self) -> "Generator[HeldFolder]":
+    def made(self) -> "Generator[OpenStateFolder]":
         """Open the folder, made if it is missing.
 
         Raises:
@@ -173,7 +173,7 @@ def _refuse_others(found: os.stat_result, what: str) -> None:
         raise UnsafeState(f"{what} others can write to", "Check what is in it, then: chmod go-w.")
 
 
-class HeldFolder:
+class OpenStateFolder:
     """A folder held open by its descriptor, so that a change of its path has no effect."""
 
     def __init__(self, descriptor: int) -> None:
@@ -229,7 +229,7 @@ class HeldFolder:
         file = os.open(name, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600, dir_fd=self._descriptor)
         try:
             give_up = time.monotonic() + LOCK_WAIT_S
-            while not _is_locked(file):
+            while not _try_lock(file):
                 if time.monotonic() > give_up:
                     raise TimeoutError(None, "another process is changing it")
                 time.sleep(0.01)
@@ -238,7 +238,7 @@ class HeldFolder:
             os.close(file)
 
 
-def _is_locked(file: int) -> bool:
+def _try_lock(file: int) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

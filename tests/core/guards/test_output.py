@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import each_row
 
-from toolcharter.guards.output import Strategy, mask_middle, structured, truncate
+from toolcharter.guards.output import Strategy, mask_middle, parse_structured, truncate
 
 LONG = "".join(chr(ord("a") + index % 26) for index in range(1000))
 
@@ -126,14 +126,14 @@ def test_letters_keep_their_accents(text: str, limit: int) -> None:
 )
 def test_data_in_the_output_of_a_program(text: str, data: Any) -> None:
     """The whole, else the last line that is an object or array, else the text."""
-    assert structured(text) == data
+    assert parse_structured(text) == data
 
 
 def test_hostile_output_is_taken_as_text() -> None:
     """Nesting without end, and a hundred thousand lines that only look like JSON, are text."""
     text = "[" * 100_000 + "]" * 100_000 + "\n{}}\n[[]" * 100_000
 
-    assert structured(text) == {"output": text}
+    assert parse_structured(text) == {"output": text}
 
 
 TURNS = [["a"], ["bb", "cc"], [], ["dddd"], ["e"]]
@@ -190,7 +190,7 @@ def test_numbers_of_turns_are_not_negative(first: int, last: int) -> None:
 )
 def test_json_over_several_lines_is_read_whole_or_not_at_all(text: str, found: object) -> None:
     """No line in the middle of an object or array is taken for the result."""
-    assert structured(text) == ({"output": text} if found is None else found)
+    assert parse_structured(text) == ({"output": text} if found is None else found)
 
 
 def test_many_braces_take_no_longer_than_their_text() -> None:
@@ -198,5 +198,5 @@ def test_many_braces_take_no_longer_than_their_text() -> None:
     text = "x\n" + "{\n}x\n" * 20_000 + "}\n" * 20_000
     begin = thread_time()
 
-    assert structured(text) == {"output": text}
+    assert parse_structured(text) == {"output": text}
     assert thread_time() - begin < 2

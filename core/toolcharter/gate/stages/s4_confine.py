@@ -169,7 +169,7 @@ def _refuse_shadow(paths: WorkspacePaths, folder: str, module: str, *, makes_fil
         )
         raise Denied(Reason.NOT_UNDERSTOOD, message)
     with paths.open_folder(folder) as held:
-        found = python_modules.shadowing(held.fileno(), module)
+        found = python_modules.find_shadowing(held.fileno(), module)
     if found is not None:
         message = f"Python would import {join(folder, found)!r} for {module!r}, instead of its own module; use `-P`."
         raise Denied(Reason.PROTECTED_PATH, message)

@@ -38,7 +38,7 @@ def session_key_of(caller: Caller) -> str:
 
 async def acquire(limits: "BoundLimits", ctx: CallContext, keys: RateKeys) -> None:
     """Count *ctx* in all *limits*, or refuse it. May wait, because another process may keep the counts."""
-    refuse_if_limited(ctx, await wait_for(Wait(partial(limits.take, keys), partial(limits.atake, keys))))
+    refuse_if_limited(ctx, await wait_for(Wait(partial(limits.acquire, keys), partial(limits.aacquire, keys))))
 
 
 def refuse_if_limited(ctx: CallContext, answer: Answer | None) -> None:

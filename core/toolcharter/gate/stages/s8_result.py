@@ -10,7 +10,7 @@ from toolcharter.api.call import ToolResult
 from toolcharter.api.reasons import RETRYABLE
 from toolcharter.gate.call import CallContext
 from toolcharter.gate.redact import mask_secrets, redact_text
-from toolcharter.guards.output import structured, truncate
+from toolcharter.guards.output import parse_structured, truncate
 from toolcharter.guards.secrets import scrub_json
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ResultBuilder(NamedTuple):
         redactions = masked_in_text
         data, message, user_text = ctx.data, ctx.message, ctx.user_text
         if self.parse_output and ctx.outcome == "ok" and data is None:
-            data = structured(text)
+            data = parse_structured(text)
         if data is not None:
             raw, found = scrub_json(orjson.dumps(data))  # raises if *data* cannot be JSON
             redactions += found

@@ -36,7 +36,7 @@ _BOOT = (
 )
 
 
-class Gone(Exception):
+class WorkerEnded(Exception):
     """The worker exited or was killed before it had answered."""
 
 
@@ -44,7 +44,7 @@ class Worker:
     """One child process, used by one thread at a time."""
 
     def __init__(self, search_path: list[str]) -> None:
-        lifeline, self._held = os.pipe()
+        lifeline, self._lifeline = os.pipe()
         try:
             self._process = subprocess.Popen(
                 # -I ignores PYTHONPATH, the current folder and the user's site folder; -S ignores `.pth` files and
@@ -60,7 +60,7 @@ class Worker:
                 start_new_session=True,  # Only the parent receives Ctrl-C; it then ends the worker.
             )
         except BaseException:
-            os.close(self._held)
+            os.close(self._lifeline)
             raise
         finally:
             os.close(lifeline)
@@ -68,7 +68,7 @@ class Worker:
         self._input, self._output = (cast("IO[bytes]", pipe).fileno() for pipe in pipes)
         for descriptor in (self._input, self._output):
             os.set_blocking(descriptor, False)
-        self.close = weakref.finalize(self, _end, self._process, self._held, os.getpid())
+        self.close = weakref.finalize(self, _kill_worker, self._process, self._lifeline, os.getpid())
 
     @property
     def pid(self) -> int:
@@ -79,7 +79,7 @@ class Worker:
         """Send *request* and return the answer.
 
         Raises:
-            Gone: The worker ended before it had answered.
+            WorkerEnded: The worker ended before it had answered.
             TimeoutError: *expires*, on `time.monotonic`'s clock, has passed, or the answer is no longer wanted.
             ValueError: The answer is longer than `MAX_ANSWER_BYTES`, or is not JSON.
         """
@@ -93,45 +93,45 @@ class Worker:
                 raise TimeoutError
             for descriptor, _ in poll.poll(min(left, _BEAT_S) * 1000):
                 if descriptor == self._output:
-                    answer += self._received()
+                    answer += self._receive()
                 else:
-                    pending = pending[self._sent(pending) :]
+                    pending = pending[self._send(pending) :]
                     if not pending:
                         poll.unregister(self._input)
         return json.loads(answer[HEADER.size :])
 
-    def ended_by(self) -> int:
+    def end_signal(self) -> int:
         """Return the signal that ended the process, or 0 if no signal did. The process must have ended."""
         return max(0, -self._process.wait())
 
-    def _received(self) -> bytes:
+    def _receive(self) -> bytes:
         try:
             piece = os.read(self._output, _CHUNK)
         except BlockingIOError:
             return b""
         if not piece:
-            raise Gone
+            raise WorkerEnded
         return piece
 
-    def _sent(self, pending: memoryview) -> int:
+    def _send(self, pending: memoryview) -> int:
         try:
             return os.write(self._input, pending[:_CHUNK])
         except BlockingIOError:
             return 0
         except BrokenPipeError:
-            raise Gone from None
+            raise WorkerEnded from None
 
 
 class ComputePool:
     """Runs functions in workers, at most `MAX_WORKERS` at a time. Safe from many threads, and after a fork.
 
     The first call that needs a worker starts it, and the pool keeps it for the next call. A worker that exceeded a
-    limit, crashed or was interrupted is killed and replaced. *searched* is called at each start of a worker and returns
-    the folders that the worker imports from.
+    limit, crashed or was interrupted is killed and replaced. *get_search_path* is called at each start of a worker
+    and returns the folders that the worker imports from.
     """
 
-    def __init__(self, searched: Callable[[], list[str]]) -> None:
-        self._searched = searched
+    def __init__(self, get_search_path: Callable[[], list[str]]) -> None:
+        self._get_search_path = get_search_path
         self._closed = False
         self._idle: list[Worker] = []
         self._renew()
@@ -159,27 +159,27 @@ class ComputePool:
         limits = {"cpu_s": max(1, round(cpu_s)), "memory_bytes": memory_bytes}
         request = frame({"function": function, "args": args, **limits})
         self._wait_for_turn(expires, is_wanted)
-        turns = self._turns
+        free_workers = self._free_workers
         worker: Worker | None = None
         try:
-            worker = self._worker()
+            worker = self._get_worker()
             answer = worker.ask(request, expires, is_wanted)
             value = _value_of(answer, function, memory_bytes)
             if not answer.get("worn"):
-                self._keep(worker)
+                self._return_to_idle(worker)
                 worker = None
-        except Gone:
+        except WorkerEnded:
             assert worker is not None  # noqa: S101 - only `ask` raises it; for the type checkers
-            raise _gone(worker.ended_by(), function, cpu_s) from None
+            raise _worker_ended_error(worker.end_signal(), function, cpu_s) from None
         except TimeoutError:
-            raise _late(function) from None
+            raise _timeout_error(function) from None
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             message = f"The answer of {function} cannot be read: {type(error).__name__}."
             raise ToolError(message, reason=Reason.UNEXPECTED_FAILURE) from error
         finally:
             if worker is not None:
                 worker.close()
-            turns.release()
+            free_workers.release()
         return value
 
     def close(self) -> None:
@@ -198,28 +198,28 @@ class ComputePool:
     def _renew(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        self._turns = threading.Semaphore(MAX_WORKERS)
+        self._free_workers = threading.Semaphore(MAX_WORKERS)
         self._idle = []
 
     def _wait_for_turn(self, expires: float, is_wanted: Callable[[], bool]) -> None:
         if self._owner != os.getpid():  # After a fork, the child holds the parent's pipes but has no workers.
             self._renew()
-        while not self._turns.acquire(timeout=max(0.0, min(_BEAT_S, expires - time.monotonic()))):
+        while not self._free_workers.acquire(timeout=max(0.0, min(_BEAT_S, expires - time.monotonic()))):
             if time.monotonic() >= expires or not is_wanted():
-                raise _late("a free parser")
+                raise _timeout_error("a free parser")
 
-    def _worker(self) -> Worker:
+    def _get_worker(self) -> Worker:
         with self._lock:
             if self._closed:
                 raise ToolError("The toolbox is closed.", reason=Reason.CANCELLED)
             if self._idle:
                 return self._idle.pop()
         try:
-            return Worker(self._searched())
+            return Worker(self._get_search_path())
         except OSError as error:
             raise ToolError(f"No child process could be started: {error.strerror}.", retryable=True) from error
 
-    def _keep(self, worker: Worker) -> None:
+    def _return_to_idle(self, worker: Worker) -> None:
         with self._lock:
             if not self._closed:
                 self._idle.append(worker)
@@ -254,7 +254,7 @@ def _value_of(answer: dict[str, Any], function: str, memory_bytes: int) -> Any:
     raise ToolError(f"{function} failed: {answer.get('raised')}", reason=Reason.UNEXPECTED_FAILURE)
 
 
-def _gone(number: int, function: str, cpu_s: float) -> ToolError:
+def _worker_ended_error(number: int, function: str, cpu_s: float) -> ToolError:
     if number == signal.SIGXCPU:
         message = f"{function} took more than {cpu_s:g} s of processor time for this input."
         return ToolError(message, reason=Reason.TIMED_OUT, retryable=False)
@@ -262,16 +262,16 @@ def _gone(number: int, function: str, cpu_s: float) -> ToolError:
     return ToolError(f"{function} ended {how} while it read this input.", reason=Reason.TOOL_ERROR)
 
 
-def _late(what: str) -> ToolError:
+def _timeout_error(what: str) -> ToolError:
     return ToolError(f"The call had no time left to wait for {what}.", reason=Reason.TIMED_OUT, retryable=True)
 
 
-def _end(process: "subprocess.Popen[bytes]", held: int, owner: int) -> None:
+def _kill_worker(process: "subprocess.Popen[bytes]", lifeline: int, owner: int) -> None:
     """Kill a worker and close its pipes. A forked child only closes the pipes: the worker is its parent's."""
     if owner == os.getpid():
         process.kill()
         process.wait()
-    os.close(held)
+    os.close(lifeline)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()

@@ -51,9 +51,9 @@ def serve(lifeline: int) -> None:
     while len(header := requests.read(HEADER.size)) == HEADER.size:
         request = json.loads(requests.read(HEADER.unpack(header)[0]))
         count += 1
-        answer = answer_to(request)
-        is_worn = count >= _WORN_AFTER or "memory" in answer or _is_large(request["memory_bytes"])
-        answers.write(_sendable({**answer, "worn": is_worn}))
+        answer = answer_request(request)
+        is_worn = count >= _WORN_AFTER or "memory" in answer or _uses_much_memory(request["memory_bytes"])
+        answers.write(_encode_answer({**answer, "worn": is_worn}))
         answers.flush()
 
 
@@ -75,10 +75,10 @@ def die_with_the_parent(lifeline: int) -> None:
             os._exit(1)
 
 
-def answer_to(request: dict[str, Any]) -> dict[str, Any]:
+def answer_request(request: dict[str, Any]) -> dict[str, Any]:
     """Call the function that *request* names, within its limits, and return its result or its error as an answer."""
     try:
-        _limit(int(request["cpu_s"]), int(request["memory_bytes"]))
+        _set_limits(int(request["cpu_s"]), int(request["memory_bytes"]))
         module, _, name = request["function"].partition(":")
         return {"value": getattr(importlib.import_module(module), name)(*request["args"])}
     except MemoryError:
@@ -86,10 +86,10 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
     except RecursionError:
         return {"raised": "RecursionError: the input nests too deeply"}
     except Exception as error:  # noqa: BLE001 - the parent decides what an error means
-        return _told(error)
+        return _error_answer(error)
 
 
-def _told(error: Exception) -> dict[str, Any]:
+def _error_answer(error: Exception) -> dict[str, Any]:
     if isinstance(error, errors.ToolError):
         return {
             "error": {
@@ -102,7 +102,7 @@ def _told(error: Exception) -> dict[str, Any]:
     return {"raised": f"{type(error).__name__}: {error}"[:500]}
 
 
-def _sendable(answer: dict[str, Any]) -> bytes:
+def _encode_answer(answer: dict[str, Any]) -> bytes:
     try:
         return frame(answer)
     except MemoryError:
@@ -111,7 +111,7 @@ def _sendable(answer: dict[str, Any]) -> bytes:
         return frame({"raised": f"the function returned a value that is not JSON: {error}"[:500], "worn": True})
 
 
-def _limit(cpu_s: int, memory_bytes: int) -> None:
+def _set_limits(cpu_s: int, memory_bytes: int) -> None:
     """Set the soft limits for the next request. The kernel ends a process that exceeds its processor time."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used_s = int(usage.ru_utime + usage.ru_stime) + 1
@@ -120,7 +120,7 @@ def _limit(cpu_s: int, memory_bytes: int) -> None:
         resource.setrlimit(number, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
-def _is_large(memory_bytes: int) -> bool:
+def _uses_much_memory(memory_bytes: int) -> bool:
     # Not `ru_maxrss`: a program inherits that from the process that started it. Source: proc(5), /proc/pid/statm.
     with open("/proc/self/statm", "rb") as sizes:  # noqa: PTH123 - a Path costs as much as the read
         return int(sizes.read().split()[1]) * resource.getpagesize() > memory_bytes // 2

@@ -35,42 +35,42 @@ class BoundLimits(Protocol):
     """The limits that apply to one tool and one agent."""
 
     waits: bool
-    """Whether `take` may have to wait for another process, which keeps counts."""
+    """Whether `acquire` may have to wait for another process, which keeps counts."""
 
-    def take(self, keys: RateKeys, /) -> Answer | None:
+    def acquire(self, keys: RateKeys, /) -> Answer | None:
         """Count a call that enters its tool now. An answer says why it must not, and then it is not counted."""
 
-    async def atake(self, keys: RateKeys, /) -> Answer | None:
-        """`take` for asynchronous code."""
+    async def aacquire(self, keys: RateKeys, /) -> Answer | None:
+        """`acquire` for asynchronous code."""
 
 
-class _Local:
+class _LocalLimits:
     """Limits whose counts this process keeps, so that checking them never waits."""
 
     waits = False
-    take: Callable[[RateKeys], Refused | None]
+    acquire: Callable[[RateKeys], Refused | None]
 
-    async def atake(self, keys: RateKeys, /) -> Refused | None:
+    async def aacquire(self, keys: RateKeys, /) -> Refused | None:
         """As `BoundLimits`."""
-        return self.take(keys)
+        return self.acquire(keys)
 
 
-class SingleWindow(_Local):
-    """A single window, counted in this process, as most profiles have it: `InProcess` without its loops."""
+class SingleWindow(_LocalLimits):
+    """A single window, counted in this process, as most profiles have it: `InProcessLimits` without its loops."""
 
     def __init__(self, counter: WindowCounter, lock: RLock, clock: Clock) -> None:
-        self.take = _take_of(counter, lock, clock)
+        self.acquire = _acquire_of(counter, lock, clock)
         """As `BoundLimits`."""
 
 
-def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[RateKeys], Refused | None]:
+def _acquire_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[RateKeys], Refused | None]:
     # A closure without `with`: a method took a fifth more time, and `with` a third.
-    acquire, release, find, place = lock.acquire, lock.release, counter.kept.young.get, counter.place
+    acquire_lock, release_lock, find, place = lock.acquire, lock.release, counter.kept.young.get, counter.place
     number, window_s = counter.limit.number, counter.limit.window_s
 
-    def take(keys: RateKeys, /) -> Refused | None:
+    def acquire(keys: RateKeys, /) -> Refused | None:
         try:
-            acquire()
+            acquire_lock()
             now = clock()
             ring = find(keys[place])
             if ring is None or (len(ring) == number and ring[0] + window_s > now):
@@ -80,18 +80,18 @@ def _take_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[Rat
             else:
                 refusal = None
                 ring.append(now)
-            release()
+            release_lock()
         except BaseException:
-            # If the interruption came before the lock was acquired, `release` raises RuntimeError.
+            # If the interruption came before the lock was acquired, `release_lock` raises RuntimeError.
             with suppress(RuntimeError):
-                release()
+                release_lock()
             raise
         return refusal
 
-    return take
+    return acquire
 
 
-class InProcess(_Local):
+class InProcessLimits(_LocalLimits):
     """Limits whose counts this process keeps."""
 
     def __init__(self, counters: Sequence[WindowCounter | SessionCounter], lock: RLock, clock: Clock) -> None:
@@ -99,7 +99,7 @@ class InProcess(_Local):
         self._lock = lock
         self._clock = clock
 
-    def take(self, keys: RateKeys, /) -> Refused | None:
+    def acquire(self, keys: RateKeys, /) -> Refused | None:
         """As `BoundLimits`."""
         answer = self.reserve(keys)
         return answer if isinstance(answer, Refused) else None
@@ -129,7 +129,7 @@ def _wait_s(refusal: Refused) -> float:
     return inf if refusal.wait_s is None else refusal.wait_s
 
 
-class Chained:
+class ChainedLimits:
     """Limits that are counted here and on servers. If a later place refuses a call, the earlier ones undo their count.
 
     If a server cannot be reached for that, or the call is cancelled in between, it stays counted, which can only make
@@ -138,13 +138,13 @@ class Chained:
 
     waits = True
 
-    def __init__(self, here: InProcess, there: "Sequence[RedisLimits]") -> None:
+    def __init__(self, here: InProcessLimits, there: "Sequence[RedisLimits]") -> None:
         self._here = here
         self._there = tuple(there)
 
-    def take(self, keys: RateKeys, /) -> Answer | None:
+    def acquire(self, keys: RateKeys, /) -> Answer | None:
         """As `BoundLimits`."""
-        taking = self._take(keys, blocks=True)
+        taking = self._acquire(keys, blocks=True)
         while True:  # Runs once: with *blocks*, the coroutine never suspends.
             try:
                 taking.send(None)
@@ -152,11 +152,11 @@ class Chained:
                 answer: Answer | None = end.value
                 return answer
 
-    async def atake(self, keys: RateKeys, /) -> Answer | None:
+    async def aacquire(self, keys: RateKeys, /) -> Answer | None:
         """As `BoundLimits`."""
-        return await self._take(keys, blocks=False)
+        return await self._acquire(keys, blocks=False)
 
-    async def _take(self, keys: RateKeys, *, blocks: bool) -> Answer | None:
+    async def _acquire(self, keys: RateKeys, *, blocks: bool) -> Answer | None:
         # The counts of this process come first: taking them and undoing that needs no request to a server.
         counted = self._here.reserve(keys)
         if isinstance(counted, Refused):
@@ -231,9 +231,9 @@ class RateLimits:
         shared = [limit for limit in self._shared if limit.concerns(name, agent)]
         if not shared and len(here) == 1 and isinstance(here[0], WindowCounter):
             return SingleWindow(here[0], self._lock, self._clock)
-        counted_here = InProcess(here, self._lock, self._clock)
+        counted_here = InProcessLimits(here, self._lock, self._clock)
         if shared:
-            return Chained(counted_here, [store.bind(of_store) for store, of_store in self._by_store(shared)])
+            return ChainedLimits(counted_here, [store.bind(of_store) for store, of_store in self._by_store(shared)])
         return counted_here if here else None
 
     def _by_store(self, limits: Sequence[Limit]) -> "list[tuple[RedisStore, list[Limit]]]":
@@ -241,7 +241,7 @@ class RateLimits:
         return [(store, of_store) for store, of_store in found if of_store]
 
     def close(self) -> None:
-        """Close the connections. Call it from another thread than those of the event loops that used `atake`."""
+        """Close the connections. Call it from another thread than those of the event loops that used `aacquire`."""
         for store in self._stores.values():
             store.close()
 

@@ -27,7 +27,7 @@ class ExpiringMap(Generic[T]):
     def __init__(self, life_s: float, max_keys: int) -> None:
         self._life_s = life_s
         self._max_keys = max_keys
-        self._turn_at = -inf
+        self._generation_ends_at = -inf
         self.young: dict[str, T] = {}
         """The values used since the last turn. Always the same dictionary, so callers may keep it and look keys up."""
         self._old: dict[str, T] = {}
@@ -39,24 +39,24 @@ class ExpiringMap(Generic[T]):
         """The value of *key*, or None."""
         value = self.young.get(key)
         if value is None:
-            if now >= self._turn_at:
-                self._turn(now)
+            if now >= self._generation_ends_at:
+                self._start_generation(now)
             value = self._old.pop(key, None)
             if value is not None:
                 self.young[key] = value
         return value
 
-    def _turn(self, now: float) -> None:
+    def _start_generation(self, now: float) -> None:
         # A value still in the old generation was last used before the last turn, at least one lifetime ago.
         self._old = self.young.copy()
         self.young.clear()
-        self._turn_at = now + self._life_s
+        self._generation_ends_at = now + self._life_s
 
     def full_for_s(self, now: float) -> float:
         """How long, in seconds, there is no room for a new key; 0 if there is room."""
         if len(self) < self._max_keys:
             return 0.0
-        return self._turn_at - now + (0.0 if self._old else self._life_s)
+        return self._generation_ends_at - now + (0.0 if self._old else self._life_s)
 
 
 class Counter(ABC, Generic[T]):

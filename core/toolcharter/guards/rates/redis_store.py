@@ -43,7 +43,7 @@ _NEVER = -1
 _MOST = 10**9
 """The longest list that the script keeps. Lua's numbers are floating-point, and no window sees more calls."""
 
-TAKE = """
+ACQUIRE_SCRIPT = """
 -- KEYS: one for each limit. ARGV, for each: number of calls; window in microseconds, 0 for a session;
 -- how long its count lives on after a call, in milliseconds.
 -- Returns {0, time counted with}, or {which limit has no room for the longest, microseconds to wait or -1}.
@@ -77,7 +77,7 @@ end
 return {0, stamp}
 """
 
-GIVE_BACK = """
+GIVE_BACK_SCRIPT = """
 -- KEYS as above. ARGV: the time counted with; then the window of each.
 for i, key in ipairs(KEYS) do
     if ARGV[i + 1] ~= '0' then
@@ -99,11 +99,11 @@ class RedisStore:
             ConfigurationError: *url* cannot be parsed, or `redis-py` is not installed.
         """
         self._timeout_s = timeout_s
-        self._lock, self._asking = Lock(), Lock()
-        self._ask = url if callable(url) else None
+        self._lock, self._url_lock = Lock(), Lock()
+        self._get_url = url if callable(url) else None
         self._url = "" if callable(url) else url
         self._client = _client("redis://" if callable(url) else url, timeout_s)
-        self._in_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
+        self._clients_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
 
     def bind(self, limits: Iterable[Limit]) -> "RedisLimits":
         """Return the counts of *limits*, which all belong to this store."""
@@ -123,41 +123,41 @@ class RedisStore:
             Exception: Any error of the server, the connection or the library.
         """
         if blocks:
-            self._find_out()
+            self._resolve_url()
             return self._client.register_script(script)(keys, numbers)
         async with asyncio.timeout(2 * self._timeout_s):
-            if self._ask is not None:
-                await asyncio.to_thread(self._find_out)
-            return await self._in_loop().register_script(script)(keys, numbers)
+            if self._get_url is not None:
+                await asyncio.to_thread(self._resolve_url)
+            return await self._client_of_loop().register_script(script)(keys, numbers)
 
-    def _find_out(self) -> None:
+    def _resolve_url(self) -> None:
         """Call the function for the URL, unless that has been done. Raises `ConfigurationError` for a malformed URL."""
-        with self._asking:
-            if self._ask is not None:
-                self._url = self._ask()
+        with self._url_lock:
+            if self._get_url is not None:
+                self._url = self._get_url()
                 self._client = _client(self._url, self._timeout_s)
-                self._ask = None
+                self._get_url = None
 
-    def _in_loop(self) -> "redis.asyncio.Redis":
+    def _client_of_loop(self) -> "redis.asyncio.Redis":
         """Return the client of the running loop, since connections belong to the loop that made them."""
         loop = asyncio.get_running_loop()
         with self._lock:
-            client = self._in_loops.get(loop)
+            client = self._clients_by_loop.get(loop)
             if client is None:
-                client = self._in_loops[loop] = _aclient(self._url, self._timeout_s)
+                client = self._clients_by_loop[loop] = _async_client(self._url, self._timeout_s)
         return client
 
     def close(self) -> None:
         """Close all connections, except those of a loop that no longer runs, which have gone with it."""
         self._client.close()
         with self._lock:
-            in_loops = list(self._in_loops.items())
-            self._in_loops.clear()
+            in_loops = list(self._clients_by_loop.items())
+            self._clients_by_loop.clear()
         for loop, client in in_loops:
             if loop.is_running():
-                self._close_in(loop, client)
+                self._close_in_loop(loop, client)
 
-    def _close_in(self, loop: asyncio.AbstractEventLoop, client: "redis.asyncio.Redis") -> None:
+    def _close_in_loop(self, loop: asyncio.AbstractEventLoop, client: "redis.asyncio.Redis") -> None:
         closing = asyncio.run_coroutine_threadsafe(client.aclose(), loop)
         # In the loop's own thread, waiting would block the loop that has to close the client.
         if asyncio._get_running_loop() is not loop:
@@ -177,22 +177,24 @@ class RedisLimits:
     async def reserve(self, keys: RateKeys, *, blocks: bool) -> Answer | float:
         """Count a call in all limits or in none, and return the time it was counted with. *blocks* is as for `run`."""
         try:
-            return self._read(await self._store.run(TAKE, self._names(keys), self._numbers, blocks=blocks))
+            return self._parse_reply(
+                await self._store.run(ACQUIRE_SCRIPT, self._count_keys(keys), self._numbers, blocks=blocks)
+            )
         except Exception as error:  # noqa: BLE001 - after any error, the limit counts as not checked
             return _unavailable(error)
 
     async def give_back(self, keys: RateKeys, stamp: float, *, blocks: bool) -> None:
         """Undo the `reserve` that returned *stamp*. If the server cannot be reached, the call stays counted."""
         with suppress(Exception):
-            await self._store.run(GIVE_BACK, self._names(keys), [stamp, *self._windows], blocks=blocks)
+            await self._store.run(GIVE_BACK_SCRIPT, self._count_keys(keys), [stamp, *self._windows], blocks=blocks)
 
-    def _names(self, keys: RateKeys) -> list[str]:
+    def _count_keys(self, keys: RateKeys) -> list[str]:
         """Return the server's keys for the counts. Sessions and agents are hashed, so the keys reveal no names."""
         hashed = {whose: _hashed(key) for whose, key in keys._asdict().items()}
         return [f"toolcharter:rates:{limit.text}:{limit.whose}:{hashed[limit.whose]}" for limit in self._limits]
 
-    def _read(self, reply: Any) -> Answer | float:
-        """Parse a reply of the script `TAKE`.
+    def _parse_reply(self, reply: Any) -> Answer | float:
+        """Parse a reply of the script `ACQUIRE_SCRIPT`.
 
         Raises:
             ValueError: *reply* is not from this script.
@@ -246,7 +248,7 @@ def _client(url: str, timeout_s: float) -> "redis.Redis":
     return redis.Redis.from_pool(pool)
 
 
-def _aclient(url: str, timeout_s: float) -> "redis.asyncio.Redis":
+def _async_client(url: str, timeout_s: float) -> "redis.asyncio.Redis":
     return redis_asyncio.Redis.from_pool(redis_asyncio.BlockingConnectionPool.from_url(url, **_options(timeout_s)))
 
 

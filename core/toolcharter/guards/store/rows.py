@@ -81,7 +81,7 @@ def kind_of(model: type[StoreRecord]) -> RecordKind:
     return kind
 
 
-def new_row(record: StoreRecord, seals: SecretCipher) -> NewRow:
+def new_row(record: StoreRecord, cipher: SecretCipher) -> NewRow:
     """Build the row of *record*.
 
     Raises:
@@ -91,37 +91,37 @@ def new_row(record: StoreRecord, seals: SecretCipher) -> NewRow:
     """
     model = type(record)
     kind = kind_of(model)
-    document = _document(record, kind)
+    document = _to_document(record, kind)
     data: dict[str, Any] = from_json(document)
     key = require_key(kind, tuple(data[name] for name in kind.key))
     return NewRow(
         key=key,
-        document=to_json(seals.encrypt(kind, key, data)).decode() if kind.secret else document,
+        document=to_json(cipher.encrypt(kind, key, data)).decode() if kind.secret else document,
         indexed={name: require_indexed(kind, name, data[name]) for name in kind.indexed},
         full_text="\n".join(_search_text(kind, name, data[name]) for name in kind.full_text),
         secret=kind.secret,
     )
 
 
-def _document(record: StoreRecord, kind: RecordKind) -> str:
+def _to_document(record: StoreRecord, kind: RecordKind) -> str:
     try:
         document = record.model_dump_json(warnings="error")
         read = type(record).model_validate_json(document, strict=True)
     except ValidationError as error:
-        refuse(f"A record of the kind {kind.name!r} cannot be kept: {_field_errors(error)}")
+        refuse_argument(f"A record of the kind {kind.name!r} cannot be kept: {_field_errors(error)}")
     except PydanticSerializationError as error:
         raise ToolError(
             f"A record of the kind {kind.name!r} cannot be kept: it is not JSON.", reason=Reason.INVALID_ARGUMENTS
         ) from error
     if len(document.encode()) > MAX_DOCUMENT_BYTES:
-        refuse(f"A record of the kind {kind.name!r} is larger than {MAX_DOCUMENT_BYTES} bytes.")
+        refuse_argument(f"A record of the kind {kind.name!r} is larger than {MAX_DOCUMENT_BYTES} bytes.")
     if read != record:
         raise SpecError(f"{type(record).__name__}: a record differs after it was written and read again")
     return document
 
 
 def parse_row(
-    model: type[R], row: Row, seals: SecretCipher, secrets: list[str], where: Where = MappingProxyType({})
+    model: type[R], row: Row, cipher: SecretCipher, secrets: list[str], where: Where = MappingProxyType({})
 ) -> Stored[R]:
     """Parse the record in *row*, which was found by *where*. The decrypted secrets are added to *secrets*.
 
@@ -134,20 +134,20 @@ def parse_row(
     try:
         data = from_json(document)
         if not isinstance(data, dict) or tuple(data.get(name) for name in kind.key) != row.key:
-            unreadable(kind, row.key, "it does not contain its own key")
+            raise_unreadable(kind, row.key, "it does not contain its own key")
         if kind.secret:
             if not all(map(is_secret, map(data.get, kind.secret))):
-                unreadable(kind, row.key, "a secret field is neither text nor a mapping of texts")
-            data = seals.decrypt(kind, row.key, data)
+                raise_unreadable(kind, row.key, "a secret field is neither text nor a mapping of texts")
+            data = cipher.decrypt(kind, row.key, data)
             secrets.extend(secret_texts(kind, data))
             document = to_json(data)
         record = model.model_validate_json(document, strict=True)
     except ValidationError as error:
-        unreadable(kind, row.key, _field_errors(error))
+        raise_unreadable(kind, row.key, _field_errors(error))
     except ValueError:
-        unreadable(kind, row.key, "it is not JSON")
+        raise_unreadable(kind, row.key, "it is not JSON")
     if any(getattr(record, name) != value for name, value in where.items()):
-        unreadable(kind, row.key, "its index does not match its content")
+        raise_unreadable(kind, row.key, "its index does not match its content")
     return Stored(record, row.version, row.seq)
 
 
@@ -194,11 +194,11 @@ def require_key(kind: RecordKind, key: tuple[Any, ...]) -> tuple[str, ...]:
     if len(key) != len(kind.key):
         raise SpecError(f"the key of the kind {kind.name!r} has the parts {', '.join(kind.key)}")
     if not all(isinstance(part, str) and part and is_storable(part) for part in key):
-        refuse(
+        refuse_argument(
             f"Each part of the key of a record of the kind {kind.name!r} must be text that is not empty, without NUL."
         )
     if sum(map(len, key)) > MAX_KEY_CHARS:
-        refuse(f"The key of a record of the kind {kind.name!r} is longer than {MAX_KEY_CHARS} characters.")
+        refuse_argument(f"The key of a record of the kind {kind.name!r} is longer than {MAX_KEY_CHARS} characters.")
     return tuple(str.__str__(part) for part in key)
 
 
@@ -219,11 +219,11 @@ def require_indexed(kind: RecordKind, name: str, value: Any) -> str | int | bool
     if not isinstance(value, str | int | None):
         raise SpecError(f"the indexed field {name!r} must hold text, a whole number, a boolean or null")
     if isinstance(value, str) and (len(value) > MAX_INDEXED_CHARS or not is_storable(value)):
-        refuse(
+        refuse_argument(
             f"The field {name!r} of the kind {kind.name!r} may hold up to {MAX_INDEXED_CHARS} characters without NUL."
         )
     if isinstance(value, int) and not -_INT64 <= value < _INT64:
-        refuse(f"The field {name!r} of the kind {kind.name!r} must be a whole number of 64 bits.")
+        refuse_argument(f"The field {name!r} of the kind {kind.name!r} must be a whole number of 64 bits.")
     return str.__str__(value) if isinstance(value, str) else value
 
 
@@ -238,7 +238,7 @@ def _search_text(kind: RecordKind, name: str, value: Any) -> str:
     return (value or "").replace("\0", " ")
 
 
-def refuse(message: str) -> NoReturn:
+def refuse_argument(message: str) -> NoReturn:
     """Refuse a caller's argument.
 
     Raises:
@@ -260,11 +260,11 @@ def json_text(item: Any) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         raise SpecError(f"an item of a list must be JSON: {type(error).__name__}") from error
     if size > MAX_DOCUMENT_BYTES:
-        refuse(f"An item of a list is larger than {MAX_DOCUMENT_BYTES} bytes.")
+        refuse_argument(f"An item of a list is larger than {MAX_DOCUMENT_BYTES} bytes.")
     return text
 
 
-def unreadable(kind: RecordKind, key: Iterable[str], why: str) -> NoReturn:
+def raise_unreadable(kind: RecordKind, key: Iterable[str], why: str) -> NoReturn:
     """Raise the error for a stored record that cannot be read.
 
     Raises:

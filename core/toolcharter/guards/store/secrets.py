@@ -39,8 +39,8 @@ def secrets_of(view: Callable[[Access], BoundStore], access: Access) -> Store:
     def scope() -> Scope:
         return access.scope()._replace(distribution=CORE_RECORDS)
 
-    return view(Access(scope, access.timeout_s, _refuse))
+    return view(Access(scope, access.timeout_s, _refuse_write))
 
 
-def _refuse() -> None:
+def _refuse_write() -> None:
     raise StoreUnavailable("Secrets can only be read here.")

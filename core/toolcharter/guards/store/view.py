@@ -33,7 +33,7 @@ from toolcharter.guards.store.rows import (
     kind_of,
     new_row,
     parse_row,
-    refuse,
+    refuse_argument,
     require_key,
     require_where,
     secret_texts,
@@ -41,7 +41,7 @@ from toolcharter.guards.store.rows import (
 
 R = TypeVar("R", bound=StoreRecord)
 T = TypeVar("T")
-_Left = tuple[str, tuple[str, ...]]
+_Skip = tuple[str, tuple[str, ...]]
 """Why a record is left out, and its key."""
 TIMEOUT_S = 30.0
 """How long one use of a store may take, in seconds. A call with less time left waits less."""
@@ -81,7 +81,7 @@ class BoundTransaction:
     def __init__(self, within: "BoundStore", engine: StoreEngine, scope: Scope, rows: EngineTransaction) -> None:
         self._within = within
         self._engine = engine
-        self._seals = SecretCipher(engine, scope)
+        self._cipher = SecretCipher(engine, scope)
         self._rows = checked_rows(rows)
         self.is_over = False
 
@@ -94,7 +94,7 @@ class BoundTransaction:
     def put(self, record: StoreRecord, /, *, expected: int | None = None) -> int:
         """Write *record*, and return its version."""
         kind = self._kind(type(record), writes=True)
-        row = new_row(record, self._seals)
+        row = new_row(record, self._cipher)
         scrubber.remember(secret_texts(kind, record.model_dump(include=set(kind.secret))) if kind.secret else ())
         return self._rows.put(kind.name, row, expected=_version(expected))
 
@@ -120,17 +120,17 @@ class BoundTransaction:
         if order and order not in kind.indexed:
             raise SpecError(f"{order!r} is no indexed field of the kind {kind.name!r}")
         if not isinstance(after, str) or len(after) > _MAX_CURSOR_CHARS or not is_storable(after):
-            refuse("`after` must be the cursor that the page before returned.")
+            refuse_argument("`after` must be the cursor that the page before returned.")
         wanted = require_where(kind, where)
         rows, following = self._rows.page(
             kind.name, where=wanted, order=order, descending=descending, after=after, limit=_limit(limit)
         )
-        told, tell = list[_Left](), self._within.on_unreadable
-        found = self._records(model, rows, told if skip_unreadable or tell is not None else None, wanted)
-        if tell is not None:
-            for one in told:
-                tell(one[0])
-        return Page(found, following, tuple(why for why, _ in told), tuple(key for _, key in told))
+        skips, report = list[_Skip](), self._within.on_unreadable
+        found = self._records(model, rows, skips if skip_unreadable or report is not None else None, wanted)
+        if report is not None:
+            for one in skips:
+                report(one[0])
+        return Page(found, following, tuple(why for why, _ in skips), tuple(key for _, key in skips))
 
     def count(self, model: type[StoreRecord], /, *, where: Where | None = None) -> int:
         """Return how many records all pages together contain."""
@@ -146,7 +146,7 @@ class BoundTransaction:
             raise SpecError(f"the kind {kind.name!r} has no full-text field")
         words = re.findall(r"\w+", text)
         if len(words) > MAX_WORDS or len(text) > MAX_DOCUMENT_BYTES:
-            refuse(f"A search may have up to {MAX_WORDS} words.")
+            refuse_argument(f"A search may have up to {MAX_WORDS} words.")
         checked, most = require_where(kind, where), _limit(limit)
         if not words:
             return ()
@@ -160,14 +160,14 @@ class BoundTransaction:
     def items(self, name: str, /, *, limit: int = 100) -> tuple[Any, ...]:
         """Return the head of the list *name*. The item that was pushed last comes first."""
         self._open()
-        items, tell = list[Any](), self._within.on_unreadable
+        items, report = list[Any](), self._within.on_unreadable
         for item in self._rows.items(require_name(name), limit=_limit(limit)):
             try:
                 items.append(json.loads(item))
             except ValueError as error:
-                if tell is None:
+                if report is None:
                     raise StoreUnavailable(f"The list {name!r} cannot be read: an item is not JSON.") from error
-                tell(f"An item of the list {name!r} is left out: it is not JSON.")
+                report(f"An item of the list {name!r} is left out: it is not JSON.")
         return tuple(items)
 
     def require_lease(self, lease: StoreLease, /) -> None:
@@ -184,25 +184,25 @@ class BoundTransaction:
     def _kind(self, model: type[StoreRecord], *, writes: bool = False) -> RecordKind:
         self._open(writes=writes)
         kind = kind_of(model)
-        self._within.claim(self._seals.scope.distribution, model)
+        self._within.claim(self._cipher.scope.distribution, model)
         if kind.full_text and not self._engine.has_full_text:
             raise StoreUnavailable(f"The store has no full text, which records of the kind {kind.name!r} need.")
         return kind
 
     def _records(
-        self, model: type[R], rows: Sequence[Row], told: list[_Left] | None = None, where: Where = MappingProxyType({})
+        self, model: type[R], rows: Sequence[Row], skips: list[_Skip] | None = None, where: Where = MappingProxyType({})
     ) -> tuple[Stored[R], ...]:
-        """Parse the records in *rows*. An unreadable record is added to *told*, or raises if *told* is None."""
+        """Parse the records in *rows*. An unreadable record is added to *skips*, or raises if *skips* is None."""
         secrets: list[str] = []
         found: list[Stored[R]] = []
         try:
             for row in rows:
                 try:
-                    found.append(parse_row(model, row, self._seals, secrets, where))
+                    found.append(parse_row(model, row, self._cipher, secrets, where))
                 except UnreadableRecord as error:
-                    if told is None:
+                    if skips is None:
                         raise
-                    told.append((error.message or str(error), row.key))
+                    skips.append((error.message or str(error), row.key))
         finally:
             if secrets:
                 scrubber.remember(secrets)
@@ -298,7 +298,7 @@ class BoundStore:
                 _OPEN_TRANSACTIONS.reset(token)
                 transaction.is_over = True
 
-        return _translate_errors(lambda: engine.transact(scope, attempt, timeout_s=timeout_s), raised)
+        return _run_engine(lambda: engine.transact(scope, attempt, timeout_s=timeout_s), raised)
 
     def changes(
         self, after: int = 0, /, *, models: Sequence[type[StoreRecord]] = (), limit: int = 1_000
@@ -306,33 +306,31 @@ class BoundStore:
         """Return the changes after the change number *after*, the oldest first."""
         engine, scope, timeout_s = self._begin()
         kinds = [kind_of(model).name for model in models]
-        return _translate_errors(
-            lambda: engine.changes(scope, max(0, int(after)), kinds, _limit(limit), timeout_s=timeout_s)
-        )
+        return _run_engine(lambda: engine.changes(scope, max(0, int(after)), kinds, _limit(limit), timeout_s=timeout_s))
 
     def last_change(self) -> int:
         """Return the number of the latest change; 0 if there was none."""
         engine, scope, timeout_s = self._begin()
-        return _translate_errors(lambda: engine.last_change(scope, timeout_s=timeout_s))
+        return _run_engine(lambda: engine.last_change(scope, timeout_s=timeout_s))
 
     def lease(self, name: str, /, *, holder: str, ttl_s: float) -> StoreLease | None:
         """Acquire the lease *name* for *ttl_s* seconds; None if another holder has it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
         checked = require_name(name), require_name(holder), _ttl(ttl_s)
-        return _translate_errors(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
+        return _run_engine(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
 
     def renew(self, lease: StoreLease, /, *, ttl_s: float) -> StoreLease:
         """Extend the lease to *ttl_s* seconds from now, and return it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        return _translate_errors(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
+        return _run_engine(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
 
     def release(self, lease: StoreLease, /) -> None:
         """Release *lease*. Does nothing if it was lost."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        _translate_errors(lambda: engine.release(scope, lease, timeout_s=timeout_s))
+        _run_engine(lambda: engine.release(scope, lease, timeout_s=timeout_s))
 
     def asynchronous(self) -> AsyncBoundStore:
         """Return the same store for asynchronous code."""
@@ -346,7 +344,7 @@ class BoundStore:
         return engine, scope, timeout_s
 
 
-def _translate_errors(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
+def _run_engine(run: Callable[[], T], raised: Sequence[BaseException] = ()) -> T:
     """Return the result of *run*. The engine's own exceptions become `StoreUnavailable`, but not those in *raised*.
 
     Raises:
@@ -379,7 +377,7 @@ def require_scope(scope: Scope) -> Scope:
 def require_name(name: str) -> str:
     """Return *name*, if it is valid for a list, a lease or a holder."""
     if not isinstance(name, str) or not name or len(name) > MAX_KEY_CHARS or not is_storable(name):
-        refuse(f"A name in a store must be text of 1 to {MAX_KEY_CHARS} characters without NUL.")
+        refuse_argument(f"A name in a store must be text of 1 to {MAX_KEY_CHARS} characters without NUL.")
     return name
 
 
@@ -391,11 +389,11 @@ def _version(expected: int | None) -> int | None:
 
 def _limit(limit: int) -> int:
     if type(limit) is not int or not 1 <= limit <= MAX_PAGE:
-        refuse(f"A limit must be a whole number from 1 to {MAX_PAGE}.")
+        refuse_argument(f"A limit must be a whole number from 1 to {MAX_PAGE}.")
     return limit
 
 
 def _ttl(ttl_s: float) -> float:
     if not isfinite(ttl_s) or not 0 < ttl_s <= MAX_TTL_S:
-        refuse(f"A lease must last more than 0 and up to {MAX_TTL_S:g} seconds.")
+        refuse_argument(f"A lease must last more than 0 and up to {MAX_TTL_S:g} seconds.")
     return float(ttl_s)

@@ -289,7 +289,7 @@ def test_waiting_for_a_turn_ends_on_time(ask: Ask, pool: ComputePool) -> None:
     ]
     for thread in busy:
         thread.start()
-    until(lambda: pool._turns._value == 0)
+    until(lambda: pool._free_workers._value == 0)
 
     with pytest.raises(ToolError) as caught:
         ask("same", within_s=0.2)

@@ -69,7 +69,7 @@ REFUSALS = [
 @pytest.mark.parametrize(("name", "later_s", "answer"), REFUSALS)
 def test_call_past_the_limit_is_refused_until_the_window_has_moved_on(clock, total, name, later_s, answer) -> None:
     """The limit itself fits; the answer names the limit and the time to wait."""
-    take = bound(RateLimits([total(**{name: 2})], clock)).take
+    take = bound(RateLimits([total(**{name: 2})], clock)).acquire
     fitting = [take(KEYS), take(KEYS)]
     clock.now += later_s
 
@@ -80,15 +80,15 @@ def test_call_past_the_limit_is_refused_until_the_window_has_moved_on(clock, tot
 async def test_asynchronous_code_gets_the_same_answers(clock, total, name, later_s, answer) -> None:
     """One count, whichever way the calls come."""
     limits = bound(RateLimits([total(**{name: 2})], clock))
-    fitting = [await limits.atake(KEYS), limits.take(KEYS)]
+    fitting = [await limits.aacquire(KEYS), limits.acquire(KEYS)]
     clock.now += later_s
 
-    assert (fitting, await limits.atake(KEYS)) == ([None, None], answer)
+    assert (fitting, await limits.aacquire(KEYS)) == ([None, None], answer)
 
 
 def test_time_to_wait_is_the_time_to_wait(clock, total) -> None:
     """Who comes back when told is let in."""
-    take = bound(RateLimits([total(calls_per_minute=1)], clock)).take
+    take = bound(RateLimits([total(calls_per_minute=1)], clock)).acquire
     take(KEYS)
     clock.now += 17.25
     answer = take(KEYS)
@@ -108,7 +108,7 @@ def test_time_to_wait_is_the_time_to_wait(clock, total) -> None:
 )
 def test_each_session_or_agent_has_counts_of_its_own(total, per, others) -> None:
     """The other key of a call plays no part."""
-    take = bound(RateLimits([total(per=per, calls_per_hour=1)])).take
+    take = bound(RateLimits([total(per=per, calls_per_hour=1)])).acquire
     same = RateKeys("s1", "elsewhere") if per == "session" else RateKeys("elsewhere", "main")
 
     assert take(KEYS) is None
@@ -118,7 +118,7 @@ def test_each_session_or_agent_has_counts_of_its_own(total, per, others) -> None
 
 def test_calls_per_session_are_the_sessions_even_where_agents_are_counted(total) -> None:
     """A new session of the same agent begins at nothing."""
-    take = bound(RateLimits([total(per="agent", calls_per_session=1)])).take
+    take = bound(RateLimits([total(per="agent", calls_per_session=1)])).acquire
 
     assert [take(RateKeys(session, "main")) is None for session in ("s1", "s1", "s2")] == [True, False, True]
 
@@ -128,7 +128,7 @@ def test_total_is_shared_by_all_tools_and_a_tools_own_limit_is_not(clock) -> Non
     limits = RateLimits([Rates(Rate(calls_per_hour=3), {"bash": Rate(calls_per_minute=1)})], clock)
     bash, git = bound(limits, "Bash"), bound(limits, "git")
 
-    answers = [bash.take(KEYS), bash.take(KEYS), git.take(KEYS), git.take(KEYS), git.take(KEYS)]
+    answers = [bash.acquire(KEYS), bash.acquire(KEYS), git.acquire(KEYS), git.acquire(KEYS), git.acquire(KEYS)]
 
     assert answers == [
         None,
@@ -144,7 +144,7 @@ def test_agents_of_one_pattern_share_its_count(clock) -> None:
     rates = Rates(agents={"sub*": Rate(calls_per_hour=2), "*-2": Rate(calls_per_minute=1)})
     limits = RateLimits([rates], clock)
 
-    answers = [bound(limits, agent=agent).take(KEYS) for agent in ("sub-1", "sub-2", "sub-3", "lone-2")]
+    answers = [bound(limits, agent=agent).acquire(KEYS) for agent in ("sub-1", "sub-2", "sub-3", "lone-2")]
 
     for_sub = Refused(
         "calls_per_hour 2 for agent sub*", 3600.0, "calls_per_hour is 2 for agents 'sub*'; try again in 3600 s."
@@ -158,7 +158,7 @@ def test_agents_of_one_pattern_share_its_count(clock) -> None:
 def test_strictest_of_profile_and_ceilings_wins(clock, total) -> None:
     """A call needs room in all, whoever has written them and whatever they count by."""
     profile, admin, workspace = total(calls_per_hour=5), total(per="agent", calls_per_hour=2), total(calls_per_hour=3)
-    take = bound(RateLimits([profile, admin, workspace], clock)).take
+    take = bound(RateLimits([profile, admin, workspace], clock)).acquire
 
     answers = [take(RateKeys(session, "main")) is None for session in ("s1", "s2", "s3")]
 
@@ -167,9 +167,9 @@ def test_strictest_of_profile_and_ceilings_wins(clock, total) -> None:
 
 def test_of_several_refusals_the_longest_is_told(clock, total) -> None:
     """Who waits for it finds room in all; waiting for a session does not help, so that comes first."""
-    take = bound(RateLimits([total(calls_per_minute=1, calls_per_hour=1)], clock)).take
+    take = bound(RateLimits([total(calls_per_minute=1, calls_per_hour=1)], clock)).acquire
     take(KEYS)
-    with_session = bound(RateLimits([total(calls_per_hour=1, calls_per_session=1)], clock)).take
+    with_session = bound(RateLimits([total(calls_per_hour=1, calls_per_session=1)], clock)).acquire
     with_session(KEYS)
 
     limits = [take(KEYS), with_session(KEYS)]
@@ -184,11 +184,11 @@ def test_refused_call_is_counted_nowhere(clock) -> None:
     """Not by the limit that refuses, nor by another that had room."""
     limits = RateLimits([Rates(Rate(calls_per_hour=2, calls_per_session=2), {"bash": Rate(calls_per_minute=1)})], clock)
     bash, git = bound(limits, "bash"), bound(limits, "git")
-    bash.take(KEYS)
+    bash.acquire(KEYS)
     for _ in range(5):
-        bash.take(KEYS)
+        bash.acquire(KEYS)
 
-    assert [git.take(KEYS) is None, git.take(KEYS) is None] == [True, False]
+    assert [git.acquire(KEYS) is None, git.acquire(KEYS) is None] == [True, False]
 
 
 STEPS = st.tuples(st.integers(0, 480).map(lambda eighths: eighths / 8), st.sampled_from("ab"), st.sampled_from("xy"))
@@ -208,7 +208,7 @@ def test_windows_let_in_what_a_naive_model_lets_in(steps, for_x, minute, session
         recent = [name for at, name in entered[key] if now[0] - at < 60]
         room = len(recent) < minute and (tool == "y" or recent.count("x") < for_x)
         room &= not with_session or len(entered[key]) < session
-        assert (tools[tool].take(RateKeys(key, "main")) is None) is room
+        assert (tools[tool].acquire(RateKeys(key, "main")) is None) is room
         if room:
             entered[key].append((now[0], tool))
 
@@ -222,7 +222,7 @@ def test_windows_let_in_what_a_naive_model_lets_in(steps, for_x, minute, session
 )
 def test_threads_never_pass_more_than_the_limit(rates: Rates) -> None:
     """Sixteen threads that change at every chance, and exactly as many calls as fit."""
-    take = bound(RateLimits([rates])).take
+    take = bound(RateLimits([rates])).acquire
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -247,7 +247,7 @@ def test_interrupted_call_leaves_no_lock_behind(total) -> None:
             raise interruptions.pop()
         return 2.0
 
-    take = bound(RateLimits([total(calls_per_hour=1)], clock)).take
+    take = bound(RateLimits([total(calls_per_hour=1)], clock)).acquire
     with pytest.raises(Interrupted):
         take(KEYS)
 
@@ -258,7 +258,7 @@ def test_interrupted_call_leaves_no_lock_behind(total) -> None:
 def test_call_interrupted_while_it_waits_leaves_the_lock_to_its_owner(clock, total) -> None:
     """The thread that is counting is not joined by another."""
     limits = RateLimits([total(calls_per_hour=1)], clock)
-    take = bound(limits).take
+    take = bound(limits).acquire
     held, waits, done = threading.Event(), threading.Event(), threading.Event()
     errors: list[RuntimeError] = []
     struck: list[int] = []
@@ -301,7 +301,7 @@ def test_call_interrupted_while_it_waits_leaves_the_lock_to_its_owner(clock, tot
 def test_counts_that_have_left_their_window_are_dropped(clock, total) -> None:
     """A process that lives long keeps no more sessions than call at one time."""
     limits = RateLimits([total(calls_per_minute=2, calls_per_hour=2)], clock)
-    take = bound(limits).take
+    take = bound(limits).acquire
     for number in range(50_000):
         clock.now += 1
         take(RateKeys(f"s{number}", "main"))
@@ -315,7 +315,7 @@ def test_counts_that_have_left_their_window_are_dropped(clock, total) -> None:
 @pytest.mark.parametrize("others", [pytest.param(1, id="a few"), pytest.param(400, id="many")])
 def test_count_in_its_window_outlives_any_flood_of_other_sessions(clock, total, others: int) -> None:
     """Nobody washes out a count, however often generations turn meanwhile."""
-    take = bound(RateLimits([total(calls_per_minute=1)], clock)).take
+    take = bound(RateLimits([total(calls_per_minute=1)], clock)).acquire
     kept: list[bool] = []
     for step in range(50):
         mine = RateKeys(f"mine {step}", "main")
@@ -330,7 +330,7 @@ def test_count_in_its_window_outlives_any_flood_of_other_sessions(clock, total, 
 
 def test_limit_that_is_full_of_sessions_refuses_new_ones_until_some_are_over(clock, total) -> None:
     """What is known goes on; nothing that lives is dropped for what comes."""
-    take = bound(RateLimits([total(calls_per_minute=2)], clock, max_keys=2)).take
+    take = bound(RateLimits([total(calls_per_minute=2)], clock, max_keys=2)).acquire
     known = [take(RateKeys(name, "main")) for name in ("s1", "s2", "s1")]
     clock.now += 20
 
@@ -347,7 +347,7 @@ def test_limit_that_is_full_of_sessions_refuses_new_ones_until_some_are_over(clo
 
 def test_session_is_forgotten_once_it_has_been_idle_for_a_week(clock, total) -> None:
     """Until then its count stands, whoever comes and goes."""
-    take = bound(RateLimits([total(calls_per_session=1)], clock)).take
+    take = bound(RateLimits([total(calls_per_session=1)], clock)).acquire
     take(KEYS)
     others = iter(range(100))
 
@@ -369,4 +369,4 @@ def test_limits_of_this_process_hold_no_connection(total) -> None:
     limits = RateLimits([total(calls_per_hour=1)])
     limits.close()
 
-    assert bound(limits).take(KEYS) is None
+    assert bound(limits).acquire(KEYS) is None

@@ -34,7 +34,7 @@ time.time = lambda: right() + offset
 from toolcharter.guards.rates import RateKeys, RateLimits
 from toolcharter.profile.settings import Rate, Rates
 limits = RateLimits([Rates(Rate(calls_per_minute=50), store=url)], timeout_s=30)
-answers = [limits.bind("bash", None).take(RateKeys("s1", "main")) for _ in range(number)]
+answers = [limits.bind("bash", None).acquire(RateKeys("s1", "main")) for _ in range(number)]
 limits.close()
 print(answers.count(None))
 """
@@ -70,7 +70,7 @@ def processes(url: str, *offsets: float, number: int) -> list[int]:
 
 
 def passed(limits: BoundLimits, number: int) -> int:
-    return [limits.take(KEYS) for _ in range(number)].count(None)
+    return [limits.acquire(KEYS) for _ in range(number)].count(None)
 
 
 def set_back(server, seconds: float) -> None:
@@ -93,7 +93,7 @@ def set_back(server, seconds: float) -> None:
 )
 def test_window_of_the_server_slides(make, server, name: str, text: str, kept: float) -> None:
     """At the limit, one past it, just before the window is over, and after."""
-    take = bound(make(**{name: 2})).take
+    take = bound(make(**{name: 2})).acquire
     assert [take(KEYS), take(KEYS)] == [None, None]
 
     answer = take(KEYS)
@@ -112,7 +112,7 @@ def test_window_of_the_server_slides(make, server, name: str, text: str, kept: f
 @real_redis
 def test_session_has_a_plain_count_that_ends_after_a_week(make, server) -> None:
     """Waiting does not help; a server keeps nothing for ever."""
-    take = bound(make(calls_per_session=2)).take
+    take = bound(make(calls_per_session=2)).acquire
 
     answers = [take(KEYS), take(KEYS), take(KEYS), take(RateKeys("s2", "main"))]
 
@@ -169,7 +169,7 @@ def test_clock_that_jumps_neither_frees_nor_blocks(make, server, offset: float) 
 @real_redis
 def test_server_whose_clock_was_put_back_lets_in_no_more_calls(make, server) -> None:
     """Calls from the server's future count until they are past."""
-    take = bound(make(calls_per_minute=2)).take
+    take = bound(make(calls_per_minute=2)).acquire
     take(KEYS)
     set_back(server, -3600)
 
@@ -193,7 +193,7 @@ def test_threads_share_the_connections_and_the_limit(make) -> None:
 async def test_asynchronous_calls_share_the_limit(make) -> None:
     """More of them at once than there are connections: they wait their turn."""
     limits = make(calls_per_minute=50)
-    take = bound(limits).atake
+    take = bound(limits).aacquire
 
     answers = await asyncio.gather(*[take(KEYS) for _ in range(120)])
 
@@ -207,7 +207,7 @@ def test_each_event_loop_has_connections_of_its_own(make) -> None:
     limits = make(calls_per_minute=2)
 
     async def use() -> object:
-        answer = await bound(limits).atake(KEYS)
+        answer = await bound(limits).aacquire(KEYS)
         limits.close()
         await asyncio.sleep(0)  # In its own thread, the loop closes them when it comes to it.
         await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
@@ -224,7 +224,7 @@ def test_each_event_loop_has_connections_of_its_own(make) -> None:
 def test_closing_leaves_a_loop_that_has_ended_alone(make) -> None:
     """Its connections went with it."""
     limits = make(calls_per_minute=2)
-    asyncio.run(bound(limits).atake(KEYS))
+    asyncio.run(bound(limits).aacquire(KEYS))
 
     limits.close()
     gc.collect()  # Here, where what asyncio says of them is expected.
@@ -236,12 +236,12 @@ def test_closing_leaves_a_loop_that_has_ended_alone(make) -> None:
 async def test_server_killed_in_the_middle_denies_until_it_is_back(make, server) -> None:
     """No call is let in unseen; a server without persistence begins anew."""
     limits = make(calls_per_minute=2)
-    take, atake = bound(limits).take, bound(limits).atake
-    before = [take(KEYS), await atake(KEYS)]
+    take, aacquire = bound(limits).acquire, bound(limits).aacquire
+    before = [take(KEYS), await aacquire(KEYS)]
     server.kill()
-    during = [take(KEYS), await atake(KEYS)]
+    during = [take(KEYS), await aacquire(KEYS)]
     server.start()
-    after = [take(KEYS), await atake(KEYS), take(KEYS)]
+    after = [take(KEYS), await aacquire(KEYS), take(KEYS)]
     await asyncio.to_thread(limits.close)
 
     assert before == [None, None]
@@ -268,7 +268,7 @@ async def test_asynchronous_refusal_leaves_nothing_counted_in_earlier_stores(mak
     ceilings = [Rates(Rate(calls_per_hour=9)), Rates(Rate(calls_per_hour=3, calls_per_session=3), store=first)]
     limits = make(*ceilings, Rates(tools={"bash": Rate(calls_per_minute=1)}, store=second))
 
-    answers = [await bound(limits).atake(KEYS) for _ in range(5)]
+    answers = [await bound(limits).aacquire(KEYS) for _ in range(5)]
     await asyncio.to_thread(limits.close)
 
     assert (answers.count(None), passed(bound(limits, "git"), 5)) == (1, 2)
@@ -305,7 +305,7 @@ async def test_server_on_a_port_with_a_password(server, total, given: str, answe
         client.config_set("port", port)
     limits = RateLimits([total(calls_per_hour=5, store=f"redis://:{given}@127.0.0.1:{port}/1")], timeout_s=PATIENCE_S)
 
-    answers = [bound(limits).take(KEYS), await bound(limits).atake(KEYS)]
+    answers = [bound(limits).acquire(KEYS), await bound(limits).aacquire(KEYS)]
     await asyncio.to_thread(limits.close)
 
     assert answers == [answer, answer]
@@ -324,7 +324,7 @@ async def test_what_one_server_refuses_the_others_give_back(server, total, clock
     other = RateLimits([total(calls_per_hour=3, store=stores[0])], timeout_s=PATIENCE_S)
 
     async def take() -> object:
-        return bound(limits).take(KEYS) if kind == "synchronous" else await bound(limits).atake(KEYS)
+        return bound(limits).acquire(KEYS) if kind == "synchronous" else await bound(limits).aacquire(KEYS)
 
     answers = [await take() is None for _ in range(3)]
     left = passed(bound(other), 5)
@@ -408,7 +408,7 @@ async def test_server_that_answers_nonsense_denies(listen, total, reply: bytes, 
     """Nobody knows whether there is room, so there is none; the answer names neither server nor cause."""
     limits = RateLimits([total(calls_per_minute=5, store=listen(reply, handshake))], timeout_s=0.2)
 
-    answers = [bound(limits).take(KEYS), await bound(limits).atake(KEYS)]
+    answers = [bound(limits).acquire(KEYS), await bound(limits).aacquire(KEYS)]
     await asyncio.to_thread(limits.close)
 
     for answer in answers:
@@ -420,7 +420,7 @@ async def test_server_that_drips_is_left_by_asynchronous_code(listen, total) -> 
     """Time for the whole question is limited, not only for each piece of the answer."""
     limits = RateLimits([total(calls_per_minute=5, store=listen(b"+", b"+OK\r\n"))], timeout_s=0.2)
 
-    answer = await bound(limits).atake(KEYS)
+    answer = await bound(limits).aacquire(KEYS)
     await asyncio.to_thread(limits.close)
 
     assert isinstance(answer, Unavailable)
@@ -431,11 +431,11 @@ def test_server_that_is_not_there_denies_and_keeps_the_count_here(total, tmp_pat
     ceiling = total(calls_per_hour=1)
     limits = RateLimits([ceiling, Rates(tools={"bash": Rate(calls_per_hour=1)}, store=f"unix://{tmp_path}/nobody")])
 
-    refused = [bound(limits).take(KEYS) for _ in range(3)]
+    refused = [bound(limits).acquire(KEYS) for _ in range(3)]
     limits.close()
 
     assert [type(answer) for answer in refused] == [Unavailable] * 3
-    assert bound(limits, "git").take(KEYS) is None
+    assert bound(limits, "git").acquire(KEYS) is None
 
 
 @pytest.mark.parametrize(
