@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.plugins.agents.conftest import ADA, ADAS, BOB, LEE, World, Worlds
-from tests.plugins.agents.stores import ON_ALL
+from tests.plugins.agents.store_kinds import ON_ALL_STORES
 from tests.rows import each_row
 from tests.waiting import until
 
@@ -185,7 +185,7 @@ def test_a_run_that_fails_says_so(world: World) -> None:
     assert world.call("subagents", action="run", task="x").reason == "subagent_failed"
 
 
-@ON_ALL
+@ON_ALL_STORES
 def test_a_limit_holds_for_who_ask_at_the_same_time(make_world: Worlds, store: Store) -> None:
     """Of many threads on two workers, as many get through as there is room."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
@@ -295,7 +295,7 @@ def test_others_subagents_are_unknown(caller: Caller, world: World, store: Store
     assert record(store, number).state == "running"
 
 
-@ON_ALL
+@ON_ALL_STORES
 def test_cancelled_from_another_worker(make_world: Worlds, store: Store) -> None:
     """The worker hears of it from the record."""
     world, other = make_world(), make_world()

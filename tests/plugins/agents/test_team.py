@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.plugins.agents.conftest import ADA, BOB, LEE, World, Worlds
-from tests.plugins.agents.stores import ON_ALL
+from tests.plugins.agents.store_kinds import ON_ALL_STORES
 from tests.rows import each_row
 
 from toolcharter import Caller, ToolResult
@@ -104,7 +104,7 @@ def test_what_is_refused(action: str, caller: Caller, args: dict[str, Any], reas
     assert (result.outcome, result.reason) == ("error", reason)
 
 
-@ON_ALL
+@ON_ALL_STORES
 def test_of_many_who_claim_one_has_it(make_world: Worlds) -> None:
     """Over two workers; the others are told who."""
     worlds = [make_world({"team_tasks": {}}) for _ in range(2)]

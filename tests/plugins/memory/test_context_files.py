@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.memory.both import ON_BOTH
 from tests.plugins.memory.conftest import Boxes
+from tests.plugins.memory.store_kinds import ON_BOTH_STORES
 from tests.rows import each_row
 
 from toolcharter import Caller, Toolbox, ToolResult
@@ -44,7 +44,7 @@ def names(result: ToolResult) -> list[str]:
     return [item["name"] for item in result.data["items"]]
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_all_file_tools_see_the_same(seat: Callable[[Caller], Seat], workspace: Path) -> None:
     """What one writes another reads, lists, finds, edits and deletes; the disk has none of it."""
     (workspace / "SOUL.md").write_text("disk")
@@ -82,7 +82,7 @@ def test_all_file_tools_see_the_same(seat: Callable[[Caller], Seat], workspace: 
     assert sorted(path.name for path in workspace.rglob("*")) == ["SOUL.md", "disk.md", "memory", "plain.md"]
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_open_agents_are_each_users_own(boxed: Callable[..., Toolbox]) -> None:
     """The agent's files are what a user begins with; nobody sees another user's, nor another agent's."""
     toolbox = boxed(allow_agent_files=True)

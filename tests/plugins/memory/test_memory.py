@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 import pytest
-from tests.plugins.memory.both import ON_BOTH
 from tests.plugins.memory.conftest import ADA_FOR_KIM, Boxes, Call
+from tests.plugins.memory.store_kinds import ON_BOTH_STORES
 from tests.rows import each_row
 
 from toolcharter import Caller
@@ -18,7 +18,7 @@ def texts(data: Any) -> list[tuple[str, str]]:
     return [(one["path"], one["text"]) for one in data["excerpts"]]
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_what_is_written_is_recalled_in_order(call: Call) -> None:
     """First the world, then the long-term memory, then the notes of the day."""
     call("memory", action="remember", content="Kim likes tea.")
@@ -75,7 +75,7 @@ def test_a_text_cannot_close_its_own_fence(call: Call) -> None:
     assert text.endswith(f"--- end of {marks[0]} ---")
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_nothing_crosses_users_and_agents(call: Call) -> None:
     """What one agent knows of one user is that pair's; world files are the user's, for all agents."""
     pairs = [(agent, user) for agent in ("ada", "bob") for user in ("kim", "lou")]

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.plugins.memory.both import ON_BOTH
 from tests.plugins.memory.conftest import Boxes, Call
+from tests.plugins.memory.store_kinds import ON_BOTH_STORES
 from tests.rows import each_row
 
 from toolcharter import Caller
@@ -17,7 +17,7 @@ def found(call: Call, query: str, **args: Any) -> list[tuple[str, str]]:
     return [(one["path"], one["text"].rpartition("\n")[2]) for one in hits]
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_words_are_found_without_case_and_accents(call: Call) -> None:
     """And each hit says where it stands, who wrote it and how well it fits."""
     call("memory", action="reflect", content="# Tea\n\nZoë prefers Darjeeling.\n\nLou does not.")
@@ -42,7 +42,7 @@ def test_words_are_found_without_case_and_accents(call: Call) -> None:
     )
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_those_with_all_words_come_before_those_with_some(call: Call) -> None:
     """A question holds words that no note has; they keep nothing from being found."""
     call("memory", action="update_world", topic="both", content="The vault is blue.")
@@ -52,7 +52,7 @@ def test_those_with_all_words_come_before_those_with_some(call: Call) -> None:
     assert [path for path, _ in found(call, "blue vault?")] == ["memory/world/both.md", "memory/world/one.md"]
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_operators_are_words(call: Call) -> None:
     """Nothing in a query is an operator of any store's."""
     call("memory", action="reflect", content="plain words and NOT operators")

@@ -8,9 +8,9 @@ from secrets import token_hex
 from typing import Any
 
 import pytest
-from tests.plugins.memory.both import ON_BOTH
 from tests.plugins.memory.conftest import ADA_FOR_KIM, Boxes
 from tests.plugins.memory.endpoint import Endpoint, endpoint, meaning
+from tests.plugins.memory.store_kinds import ON_BOTH_STORES
 from tests.rows import each_row
 
 from toolcharter import CORE_RECORDS, SecretRecord, ToolResult, open_store
@@ -47,7 +47,7 @@ def paths(result: ToolResult) -> list[str]:
     return [one["path"] for one in result.data["hits"]]
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_what_means_the_same_is_found(server: Endpoint, seat: Callable[..., Call]) -> None:
     """Without a word in common; a document that also has the word comes first."""
     call = seat(server.settings)
@@ -203,7 +203,7 @@ def test_vectors_are_packed_without_loss() -> None:
         normalize(array.array("f", [0.0]))
 
 
-@ON_BOTH
+@ON_BOTH_STORES
 def test_cells_find_what_is_near_among_many(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Split as they grow, and looked through by the few nearest: the nearest is found, and most of the next."""
     monkeypatch.setattr(cells, "MAX_MEMBERS", 10)

@@ -2,7 +2,7 @@
 
 import pytest
 
-ON_ALL = pytest.mark.parametrize(
+ON_ALL_STORES = pytest.mark.parametrize(
     "store_url",
     ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow), pytest.param("redis", marks=pytest.mark.slow)],
     indirect=True,
