@@ -12,9 +12,10 @@ from toolcharter import ExtensionSpec, hookimpl, lazy
 from toolcharter_approver.policy import ApproverPolicy
 
 if TYPE_CHECKING:
-    from toolcharter_approver import asking
+    from toolcharter_approver import http_approver
 else:
-    asking = lazy("toolcharter_approver.asking")  # importing httpx takes 0.2 s; listing the plugins does not need it
+    # Importing httpx takes 0.2 s; listing the plugins does not need it.
+    http_approver = lazy("toolcharter_approver.http_approver")
 
 
 def build(workspace: Path, policy: ApproverPolicy) -> Any:
@@ -24,7 +25,7 @@ def build(workspace: Path, policy: ApproverPolicy) -> Any:
         ValueError: A token, secret or certificate that the policy names is missing or unusable, or another user or a
             tool could have put it or the socket there.
     """
-    return asking.HttpApprover(policy, workspace)
+    return http_approver.HttpApprover(policy, workspace)
 
 
 SPEC = ExtensionSpec("approver", ApproverPolicy, build)

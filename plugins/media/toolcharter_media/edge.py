@@ -16,8 +16,8 @@ from uuid import uuid4
 from xml.sax.saxutils import escape, quoteattr
 
 from toolcharter import GuardReason, Reason, ToolError, ToolRuntime, lazy
-from toolcharter_media.asking import NOT_WHAT_WAS_ASKED, OVERHEAD_BYTES, bad_status, file_too_large
 from toolcharter_media.policy import SpeechPolicy, SpeechProvider
+from toolcharter_media.providers import OVERHEAD_BYTES, WRONG_CONTENT, status_error, too_large_error
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -176,13 +176,13 @@ class _EdgeClient:
         """
         self._bytes_left -= len(data)
         if self._bytes_left < 0:
-            raise file_too_large(self._policy)
+            raise too_large_error(self._policy)
         protocol.receive_data(data) if data else protocol.receive_eof()
         failure = protocol.handshake_exc or protocol.parser_exc
         if isinstance(failure, ws_exceptions.InvalidStatus):
-            raise bad_status(failure.response.status_code)
+            raise status_error(failure.response.status_code)
         if isinstance(failure, ws_exceptions.PayloadTooBig):
-            raise file_too_large(self._policy)
+            raise too_large_error(self._policy)
         if not data:
             raise _hang_up_error()
         if failure:
@@ -222,7 +222,7 @@ class _EdgeClient:
             raise ValueError("no audio")
         self._audio += audio
         if len(self._audio) > self._policy.max_bytes:
-            raise file_too_large(self._policy)
+            raise too_large_error(self._policy)
 
 
 def _send_turn(protocol: "ws_client.ClientProtocol", turn: str) -> None:
@@ -249,4 +249,4 @@ def _parse_headers(head: bytes) -> dict[str, str]:
 
 
 def _hang_up_error() -> ToolError:
-    return ToolError("The connection ended too early.", reason=NOT_WHAT_WAS_ASKED)
+    return ToolError("The connection ended too early.", reason=WRONG_CONTENT)

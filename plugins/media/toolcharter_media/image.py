@@ -8,10 +8,10 @@ from typing import Any, Literal, TypedDict
 from urllib.parse import quote
 
 from toolcharter import ToolRuntime, ToolSpec
-from toolcharter_media import asking
-from toolcharter_media.asking import Failure, ProviderProtocol, Request
+from toolcharter_media import providers
 from toolcharter_media.kinds import parse_picture
 from toolcharter_media.policy import ImagePolicy, MediaReason, PictureProvider
+from toolcharter_media.providers import Failure, ProviderProtocol, Request
 from toolcharter_media.spending import SessionBudget
 
 TOOL = "image"
@@ -45,17 +45,17 @@ def build(workspace: Path, policy: ImagePolicy, rt: ToolRuntime) -> Callable[...
             aspect_ratio: Width to height; a provider without such a size uses the nearest.
         """
         ctx = rt.start(TOOL, aspect_ratio=aspect_ratio)
-        order = asking.order_providers(policy.providers, "")
-        asking.require_text(prompt, policy)
-        budget, name = SessionBudget(rt, TOOL, policy), asking.new_name(policy, TOOL)
+        order = providers.order_providers(policy.providers, "")
+        providers.require_text(prompt, policy)
+        budget, name = SessionBudget(rt, TOOL, policy), providers.new_file_name(policy, TOOL)
         budget.require_left(min(one.price(len(prompt)) for one in order))
-        asking.require_writable(rt, name, "png")
+        providers.require_writable(rt, name, "png")
         ctx.policy_passed()
         budget.charge_call()
         request = partial(_request, prompt, aspect_ratio)
-        protocol = ProviderProtocol(partial(asking.post_json, rt, policy, request), _content, parse_picture)
-        made = asking.ask_in_order(rt, policy, budget, order, len(prompt), protocol)
-        path = asking.write_file(rt, name, made.kind.suffix, made.content)
+        protocol = ProviderProtocol(partial(providers.post_json, rt, policy, request), _content, parse_picture)
+        made = providers.ask_in_order(rt, policy, budget, order, len(prompt), protocol)
+        path = providers.write_file(rt, name, made.kind.suffix, made.content)
         data = ImageData(
             path=path,
             provider=made.provider.name,
@@ -106,20 +106,20 @@ def _content(provider: PictureProvider, body: bytes) -> bytes:
     if provider.name == "gemini":
         parts = answer["candidates"][0]["content"]["parts"]
         pictures = [part["inlineData"]["data"] for part in parts if "inlineData" in part]
-        return asking.from_base64(pictures[0])
+        return providers.decode_base64(pictures[0])
     if provider.name == "openrouter":
         url: str = answer["choices"][0]["message"]["images"][0]["image_url"]["url"]
         head, _, data = url.partition(";base64,")
         if not head.startswith("data:image/"):
             raise ValueError("no data URL")
-        return asking.from_base64(data)
-    return asking.from_base64(answer["data"][0]["b64_json"])
+        return providers.decode_base64(data)
+    return providers.decode_base64(answer["data"][0]["b64_json"])
 
 
 def _result_text(data: ImageData) -> str:
     text = f"Made a picture with {data['provider']}: {data['width']} x {data['height']} pixels, {data['bytes']} bytes."
-    others = f"\nOther providers failed before: {asking.failures_text(data['failed'])}." if data["failed"] else ""
-    return f"{text}{others}\n{asking.media_line(data['path'])}"
+    others = f"\nOther providers failed before: {providers.format_failures(data['failed'])}." if data["failed"] else ""
+    return f"{text}{others}\n{providers.format_media_line(data['path'])}"
 
 
 SPEC = ToolSpec(

@@ -8,10 +8,10 @@ from typing import Any, TypedDict
 from urllib.parse import quote
 
 from toolcharter import Denied, ToolError, ToolRuntime, ToolSpec
-from toolcharter_media import asking, edge
-from toolcharter_media.asking import Failure, ProviderProtocol, Request
+from toolcharter_media import edge, providers
 from toolcharter_media.kinds import Speech, parse_speech
 from toolcharter_media.policy import MediaReason, SpeechPolicy, SpeechProvider, SpeechReason
+from toolcharter_media.providers import Failure, ProviderProtocol, Request
 from toolcharter_media.spending import SessionBudget
 
 TOOL = "tts"
@@ -54,18 +54,18 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
             provider: The provider to ask first; by default the profile's first. If it fails, others are asked.
         """
         ctx = rt.start(TOOL, voice=voice, model=model, provider=provider)
-        order = asking.order_providers(policy.providers, provider)
-        asking.require_text(text, policy)
+        order = providers.order_providers(policy.providers, provider)
+        providers.require_text(text, policy)
         wish = SpeechRequest(text=text, voice=voice, model=model)
         _require_permitted(order, wish)
-        budget, name = SessionBudget(rt, TOOL, policy), asking.new_name(policy, TOOL)
+        budget, name = SessionBudget(rt, TOOL, policy), providers.new_file_name(policy, TOOL)
         budget.require_left(min(one.price(len(text)) for one in order))
-        asking.require_writable(rt, name, "mp3")
+        providers.require_writable(rt, name, "mp3")
         ctx.policy_passed()
         budget.charge_call()
         protocol = ProviderProtocol(partial(_ask, rt, policy, wish), _content, partial(_check_speech, policy))
-        made = asking.ask_in_order(rt, policy, budget, order, len(text), protocol)
-        path = asking.write_file(rt, name, made.kind.suffix, made.content)
+        made = providers.ask_in_order(rt, policy, budget, order, len(text), protocol)
+        path = providers.write_file(rt, name, made.kind.suffix, made.content)
         data = SpeechData(
             path=path,
             provider=made.provider.name,
@@ -108,7 +108,7 @@ def _ask(
 ) -> bytes:
     if provider.name == "edge":
         return edge.speak(rt, policy, provider, wish["text"], _voice(provider, wish), timeout_s)
-    return asking.post_json(rt, policy, partial(_request, wish), provider, key, timeout_s)
+    return providers.post_json(rt, policy, partial(_request, wish), provider, key, timeout_s)
 
 
 def _request(wish: SpeechRequest, provider: SpeechProvider, key: str) -> Request:
@@ -145,8 +145,8 @@ def _check_speech(policy: SpeechPolicy, content: bytes) -> Speech:
 
 def _result_text(data: SpeechData, chars: int) -> str:
     text = f"Spoke {chars} characters with {data['provider']}: {data['seconds']:g} s, {data['bytes']} bytes."
-    others = f"\nOther providers failed before: {asking.failures_text(data['failed'])}." if data["failed"] else ""
-    return f"{text}{others}\n{asking.media_line(data['path'])}"
+    others = f"\nOther providers failed before: {providers.format_failures(data['failed'])}." if data["failed"] else ""
+    return f"{text}{others}\n{providers.format_media_line(data['path'])}"
 
 
 SPEC = ToolSpec(

@@ -184,7 +184,7 @@ def toolbox_for(
     """
     monkeypatch.setenv("APPROVER_SECRET", SECRET)
     # A question is taken back by the way, and given up soon; a busy machine may take longer.
-    monkeypatch.setattr("toolcharter_approver.asking.WITHDRAW_S", 120.0)
+    monkeypatch.setattr("toolcharter_approver.http_approver.WITHDRAW_TIMEOUT_S", 120.0)
     made: list[Toolbox] = []
     workspace = tmp_path / "workspace"
     workspace.mkdir()

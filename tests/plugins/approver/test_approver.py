@@ -21,7 +21,7 @@ from tests.rows import each_row
 import toolcharter_approver
 from toolcharter import Caller, ConfigurationError, ToolResult
 from toolcharter.testing.readme import documented_defaults, documented_reasons
-from toolcharter_approver.asking import MAX_ANSWER
+from toolcharter_approver.http_approver import MAX_ANSWER_BYTES
 from toolcharter_approver.policy import ApproverPolicy
 from toolcharter_approver.wire import MAX_MESSAGE, MAX_NAME, SIGNATURE
 
@@ -264,7 +264,7 @@ NO_ANSWERS = [
     pytest.param(lists, "BadAnswer", id="list"),
     pytest.param(repeats_a_field, "BadAnswer", id="twice"),
     pytest.param(compresses, "UnicodeDecodeError", id="compressed"),
-    pytest.param(of_length(MAX_ANSWER + 1), "BadAnswer", id="too long"),
+    pytest.param(of_length(MAX_ANSWER_BYTES + 1), "BadAnswer", id="too long"),
     pytest.param(sends({"answer": "allow_once"}), "BadAnswer", id="no digest"),
     pytest.param(answers(digest="0" * 64), "BadAnswer", id="another call's digest"),
     pytest.param(answers(digest=None), "BadAnswer", id="digest is null"),
@@ -304,7 +304,7 @@ def test_one_that_is_polled_approves_nothing_either(behave, error, service, tool
     assert verdict(result) == raised(error)
 
 
-@pytest.mark.parametrize("behave", [of_length(MAX_ANSWER), answers(approver="x" * MAX_NAME, message="")])
+@pytest.mark.parametrize("behave", [of_length(MAX_ANSWER_BYTES), answers(approver="x" * MAX_NAME, message="")])
 def test_answers_at_the_limit_count(behave, service, toolbox_for) -> None:
     """As long as may be."""
     service.behave = behave

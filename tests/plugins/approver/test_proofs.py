@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from toolcharter import ConfigurationError
-from toolcharter_approver.asking import MIN_SECRET
+from toolcharter_approver.http_approver import MIN_SECRET_CHARS
 
 from .conftest import SIGNATURE, Service, sends, signature
 from .test_approver import NOBODY, README, call, raised, verdict
@@ -119,9 +119,9 @@ def spoil(file: Path, how: str, workspace: Path) -> Path:  # noqa: C901 - a line
         case "no file":
             return file.parent
         case "short":
-            file.write_text("x" * (MIN_SECRET - 1))
+            file.write_text("x" * (MIN_SECRET_CHARS - 1))
         case "two words":
-            file.write_text("x " * MIN_SECRET)
+            file.write_text("x " * MIN_SECRET_CHARS)
     return file
 
 
@@ -158,7 +158,7 @@ def test_a_secret_that_somebody_else_may_have_stops_the_start(how, told, toolbox
 
 def test_a_short_secret_of_the_environment_stops_the_start(toolbox_for, monkeypatch) -> None:
     """At one below the limit."""
-    monkeypatch.setenv("SHORT", "x" * (MIN_SECRET - 1))
+    monkeypatch.setenv("SHORT", "x" * (MIN_SECRET_CHARS - 1))
 
     told = refused(lambda: toolbox_for("http://127.0.0.1:9", secret_env="SHORT"))
 

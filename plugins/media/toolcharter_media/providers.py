@@ -20,7 +20,7 @@ from toolcharter_media.spending import SessionBudget
 
 RESERVED_S = 1.0
 """How much of a call's time is reserved for writing the file, in seconds."""
-MISSING_KEY, NOT_WHAT_WAS_ASKED, BAD_STATUS = "missing_key", "wrong_content", "http_status"
+MISSING_KEY, WRONG_CONTENT, BAD_STATUS = "missing_key", "wrong_content", "http_status"
 """The reasons of a provider's failure, in addition to those of the network guard."""
 _OK = 200
 OVERHEAD_BYTES = 65_536
@@ -71,8 +71,8 @@ class ProviderProtocol(Generic[P, Kind]):
     """Returns the kind of a file. Raises `NoSuchKind`."""
 
 
-def order_providers(providers: Sequence[P], asked: str) -> tuple[P, ...]:
-    """Return *providers*, with the provider *asked* moved to the front.
+def order_providers(providers: Sequence[P], preferred: str) -> tuple[P, ...]:
+    """Return *providers*, with the provider *preferred* moved to the front.
 
     Raises:
         ToolError: `no_provider`.
@@ -80,10 +80,10 @@ def order_providers(providers: Sequence[P], asked: str) -> tuple[P, ...]:
     """
     if not providers:
         raise ToolError("The profile names no provider.", reason=MediaReason.NO_PROVIDER)
-    if asked and asked not in {one.label for one in providers}:
+    if preferred and preferred not in {one.label for one in providers}:
         names = ", ".join(one.label for one in providers)
         raise Denied(SpeechReason.PROVIDER_NOT_ALLOWED, f"The profile does not name this provider; it names {names}.")
-    return tuple(sorted(providers, key=lambda one: one.label != asked))
+    return tuple(sorted(providers, key=lambda one: one.label != preferred))
 
 
 def require_text(text: str, policy: MediaPolicy) -> None:
@@ -121,10 +121,10 @@ def ask_in_order(
             left = (rt.deadline - monotonic() - RESERVED_S) / (len(order) - number)
             content, kind = _ask_provider(rt, policy, budget, provider, chars, min(policy.timeout_s, left), protocol)
             return GeneratedFile(provider, content, kind, provider.price(chars), failures)
-    raise ToolError(f"No provider returned a file: {failures_text(failures)}.", reason=MediaReason.PROVIDERS_FAILED)
+    raise ToolError(f"No provider returned a file: {format_failures(failures)}.", reason=MediaReason.PROVIDERS_FAILED)
 
 
-def failures_text(failures: Sequence[Failure]) -> str:
+def format_failures(failures: Sequence[Failure]) -> str:
     """Format *failures* as a part of a sentence."""
     return "; ".join(f"{one['provider']}: {one['reason']} ({one['message'].rstrip('.')})" for one in failures)
 
@@ -163,29 +163,29 @@ def post_json(
     Raises:
         Denied, ToolError: As `rt.http.fetch`; also `http_status`, `response_too_large`.
     """
-    asked = request(provider, key)
-    limits = HttpLimits(timeout_s, round(policy.max_bytes * asked.growth) + OVERHEAD_BYTES, max_redirects=0)
+    prepared = request(provider, key)
+    limits = HttpLimits(timeout_s, round(policy.max_bytes * prepared.growth) + OVERHEAD_BYTES, max_redirects=0)
     answer = rt.http.fetch(
-        f"{provider.base}{asked.path}",
+        f"{provider.base}{prepared.path}",
         provider.network(),
         method="POST",
-        headers={"Content-Type": "application/json", **asked.headers},
-        content=json.dumps(asked.body).encode(),
+        headers={"Content-Type": "application/json", **prepared.headers},
+        content=json.dumps(prepared.body).encode(),
         limits=limits,
     )
     if answer.status != _OK:
-        raise bad_status(answer.status)
+        raise status_error(answer.status)
     if answer.truncated:
-        raise file_too_large(policy)
+        raise too_large_error(policy)
     return answer.body
 
 
-def bad_status(status: int) -> ToolError:
+def status_error(status: int) -> ToolError:
     """Make the error for an answer whose status is not 200."""
     return ToolError(f"It answered with status {status}.", reason=BAD_STATUS)
 
 
-def file_too_large(policy: MediaPolicy) -> ToolError:
+def too_large_error(policy: MediaPolicy) -> ToolError:
     """Make the error for a file that is larger than the policy allows."""
     return ToolError(f"It sends more than {policy.max_bytes} bytes.", reason=GuardReason.RESPONSE_TOO_LARGE)
 
@@ -196,15 +196,15 @@ def _read_file(
     try:
         content = protocol.content(provider, body)
         if len(content) > policy.max_bytes:
-            raise file_too_large(policy)
+            raise too_large_error(policy)
         return content, protocol.kind(content)
     except NoSuchKind as error:
-        raise ToolError(f"The answer is {error}.", reason=NOT_WHAT_WAS_ASKED) from error
+        raise ToolError(f"The answer is {error}.", reason=WRONG_CONTENT) from error
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ToolError("Its answer holds no file.", reason=NOT_WHAT_WAS_ASKED) from error
+        raise ToolError("Its answer holds no file.", reason=WRONG_CONTENT) from error
 
 
-def from_base64(text: Any) -> bytes:
+def decode_base64(text: Any) -> bytes:
     """Decode *text*.
 
     Raises:
@@ -219,7 +219,7 @@ def from_base64(text: Any) -> bytes:
         raise ValueError("no base64") from error
 
 
-def new_name(policy: MediaPolicy, tool: str) -> str:
+def new_file_name(policy: MediaPolicy, tool: str) -> str:
     """Return the path of a new file, without its suffix."""
     return f"{policy.folder}/{tool}-{strftime('%Y%m%d-%H%M%S', gmtime())}-{token_hex(4)}"
 
@@ -242,7 +242,7 @@ def write_file(rt: ToolRuntime, name: str, suffix: str, content: bytes) -> str:
         return place.path
 
 
-def media_line(path: str) -> str:
+def format_media_line(path: str) -> str:
     """Format *path* as hosts and `message` parse it; a path with white space is quoted.
 
     Source: GoClaw, `MEDIA:<path>` in a tool's result.

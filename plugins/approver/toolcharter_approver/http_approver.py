@@ -20,15 +20,15 @@ from toolcharter_approver.own_files import require_own_file, require_own_socket
 from toolcharter_approver.policy import ApproverPolicy
 from toolcharter_approver.wire import SIGNATURE, BadAnswer, Signer, encode_question, parse_answer, says_nobody_available
 
-MAX_ANSWER = 65536
+MAX_ANSWER_BYTES = 65536
 """The longest answer, in bytes."""
-MIN_SECRET = 32
+MIN_SECRET_CHARS = 32
 """The shortest shared secret, in characters: the recipient of a signed question could guess a shorter secret."""
-CONNECT_S = 10.0
+CONNECT_TIMEOUT_S = 10.0
 """How long a connection may take, in seconds. The answer has no limit except that of the whole question."""
-WITHDRAW_S = 5.0
+WITHDRAW_TIMEOUT_S = 5.0
 """How long one try to withdraw a question may take, in seconds."""
-WITHDRAW_AGAIN_S = (0.5, 2.0)
+WITHDRAW_PAUSES_S = (0.5, 2.0)
 """The pauses before further tries, in seconds."""
 _MAX_POLL_URL = 2048
 _TOKEN = re.compile("[!-~]+")
@@ -41,12 +41,12 @@ class HttpApprover:
         self._socket = policy.socket
         self._workspace = workspace
         self._url = httpx.URL(policy.url if self._socket is None else "http://localhost/")
-        self._certificates = _require_certificates(policy, workspace)
+        self._certificates = _certificate_files(policy, workspace)
         self._interval_s = policy.poll_interval_s
         self._headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if policy.token_env is not None:
-            self._headers["Authorization"] = f"Bearer {_read_secret(policy.token_env, 'token')}"
-        secret = _shared_secret(policy, workspace)
+            self._headers["Authorization"] = f"Bearer {_read_variable(policy.token_env, 'token')}"
+        secret = _read_shared_secret(policy, workspace)
         self._signer = None if secret is None else Signer(secret)
         if self._socket is not None:
             require_own_socket(self._socket, workspace)
@@ -92,40 +92,44 @@ class HttpApprover:
 
     def _open_client(self) -> httpx.AsyncClient:
         """A client for one question: a shared client's connections could belong to another event loop."""
-        over = None if self._socket is None else httpx.AsyncHTTPTransport(uds=str(self._socket))
+        transport = None if self._socket is None else httpx.AsyncHTTPTransport(uds=str(self._socket))
         return httpx.AsyncClient(
             verify=self._tls,
-            transport=over,
-            timeout=httpx.Timeout(None, connect=CONNECT_S),
+            transport=transport,
+            timeout=httpx.Timeout(None, connect=CONNECT_TIMEOUT_S),
             trust_env=False,
             follow_redirects=False,
             headers=self._headers,
         )
 
-    async def _poll(self, client: httpx.AsyncClient, place: httpx.URL) -> tuple[bytes, str] | None:
-        """Poll *place* until the answer is there; withdraw the question if polling is cancelled or fails."""
+    async def _poll(self, client: httpx.AsyncClient, poll_url: httpx.URL) -> tuple[bytes, str] | None:
+        """Poll *poll_url* until the answer is there; withdraw the question if polling is cancelled or fails."""
         try:
             while True:
                 await asyncio.sleep(self._interval_s)
-                answer = await self._send_request(client, client.build_request("GET", place))
+                answer = await self._send_request(client, client.build_request("GET", poll_url))
                 if not isinstance(answer, httpx.URL):
                     return answer
         except BaseException:
             # A thread: the event loop may be about to close.
-            thread = threading.Thread(target=self._withdraw, args=(place,), name="toolcharter-withdraw", daemon=True)
+            thread = threading.Thread(target=self._withdraw, args=(poll_url,), name="toolcharter-withdraw", daemon=True)
             with suppress(RuntimeError):  # The process is about to end.
                 thread.start()
             raise
 
     async def _send_request(
-        self, client: httpx.AsyncClient, asked: httpx.Request
+        self, client: httpx.AsyncClient, request: httpx.Request
     ) -> tuple[bytes, str] | httpx.URL | None:
         """Send a request; return the answer with its signature, the URL to poll, or None if no person is available."""
-        response = await client.send(asked, stream=True)
+        response = await client.send(request, stream=True)
         try:
             status = response.status_code
             if status == HTTPStatus.ACCEPTED:
-                return asked.url if asked.method == "GET" else self._poll_url(response.headers.get("Location", ""))
+                return (
+                    request.url
+                    if request.method == "GET"
+                    else self._parse_poll_url(response.headers.get("Location", ""))
+                )
             body = await _read_body(response)
             if status == HTTPStatus.NOT_FOUND and says_nobody_available(body):
                 return None
@@ -135,36 +139,36 @@ class HttpApprover:
         finally:
             await response.aclose()
 
-    def _poll_url(self, location: str) -> httpx.URL:
+    def _parse_poll_url(self, location: str) -> httpx.URL:
         """The URL at which the answer will be; refused if it is not at the service itself."""
         if not location or len(location) > _MAX_POLL_URL:
             raise BadAnswer("no valid URL to poll for the answer")
         try:
-            place = self._url.join(location)
+            poll_url = self._url.join(location)
         except httpx.InvalidURL as error:
             raise BadAnswer("no valid URL to poll for the answer") from error
-        if _origin(place) != _origin(self._url) or place.userinfo or place.fragment:
+        if _origin(poll_url) != _origin(self._url) or poll_url.userinfo or poll_url.fragment:
             raise BadAnswer("the URL to poll for the answer leads to another host")
-        return place
+        return poll_url
 
-    def _withdraw(self, place: httpx.URL) -> None:
+    def _withdraw(self, poll_url: httpx.URL) -> None:
         """Delete the question at the service, so that it can show a late person that the call no longer waits.
 
         A late answer is ignored in any case. So an unreachable service is only tried a few times.
         """
-        for pause_s in (0.0, *WITHDRAW_AGAIN_S):
+        for pause_s in (0.0, *WITHDRAW_PAUSES_S):
             time.sleep(pause_s)
             with (
                 suppress(Exception),
                 httpx.Client(
                     verify=self._tls,
                     transport=None if self._socket is None else httpx.HTTPTransport(uds=str(self._socket)),
-                    timeout=WITHDRAW_S,
+                    timeout=WITHDRAW_TIMEOUT_S,
                     trust_env=False,
                     follow_redirects=False,
                     headers=self._headers,
                 ) as client,
-                client.stream("DELETE", place),
+                client.stream("DELETE", poll_url),
             ):
                 return
 
@@ -197,7 +201,7 @@ async def _read_body(response: httpx.Response) -> bytes:
     try:
         async with limit:
             async for chunk in response.aiter_raw():
-                if len(body) <= MAX_ANSWER:
+                if len(body) <= MAX_ANSWER_BYTES:
                     body += chunk
                 else:
                     # Cancel the read itself: leaving the loop would leave the stream's generators to the garbage
@@ -206,8 +210,8 @@ async def _read_body(response: httpx.Response) -> bytes:
     except TimeoutError:
         if not limit.expired():
             raise
-    if len(body) > MAX_ANSWER:
-        raise BadAnswer(f"more than {MAX_ANSWER} bytes")
+    if len(body) > MAX_ANSWER_BYTES:
+        raise BadAnswer(f"more than {MAX_ANSWER_BYTES} bytes")
     return bytes(body)
 
 
@@ -217,7 +221,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _require_certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
+def _certificate_files(policy: ApproverPolicy, workspace: Path) -> dict[str, Path]:
     """The files that the policy names for TLS; refused if another user or a tool could have written them."""
     named = {"client_cert": policy.client_cert, "client_key": policy.client_key, "ca_file": policy.ca_file}
     files = {name: path for name, path in named.items() if path is not None}
@@ -226,10 +230,10 @@ def _require_certificates(policy: ApproverPolicy, workspace: Path) -> dict[str, 
     return files
 
 
-def _shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
+def _read_shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
     """The secret that signs questions and answers; None if the service proves itself in another way."""
     if policy.secret_env is not None:
-        where, value = f"the environment variable {policy.secret_env!r}", _read_secret(policy.secret_env, "secret")
+        where, value = f"the environment variable {policy.secret_env!r}", _read_variable(policy.secret_env, "secret")
     elif policy.secret_file is not None:
         require_own_file(policy.secret_file, workspace, is_secret=True)
         where, value = repr(str(policy.secret_file)), policy.secret_file.read_bytes().decode("latin-1").strip()
@@ -237,13 +241,13 @@ def _shared_secret(policy: ApproverPolicy, workspace: Path) -> bytes | None:
             raise ValueError(f"{where} does not hold a secret in one word of ASCII")
     else:
         return None
-    if len(value) < MIN_SECRET:
-        what = f"{where} holds a secret of fewer than {MIN_SECRET} characters"
+    if len(value) < MIN_SECRET_CHARS:
+        what = f"{where} holds a secret of fewer than {MIN_SECRET_CHARS} characters"
         raise ValueError(f"{what}, which the recipient of a question could guess; make one with: openssl rand -hex 32")
     return value.encode()
 
 
-def _read_secret(variable: str, what: str) -> str:
+def _read_variable(variable: str, what: str) -> str:
     value = os.environ.get(variable, "").strip()
     if not _TOKEN.fullmatch(value):
         raise ValueError(f"the environment variable {variable!r} holds no {what}")
