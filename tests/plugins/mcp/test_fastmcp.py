@@ -14,7 +14,7 @@ from mcp.client.subscriptions import listen
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
 
-from . import late
+from . import lazy_fastmcp
 from .serving import GROWING, MODES, NAMES, TOKEN, closed, events, grow, held, serving, words
 
 SHARING = pytest.mark.asyncio(loop_scope="module")
@@ -22,11 +22,11 @@ WAYS = list(product(["stdio", "http"], MODES))
 Way = tuple[str, Any]
 
 
-def transport(place: Path, url: str | None) -> "late.transports.ClientTransport":
+def transport(place: Path, url: str | None) -> "lazy_fastmcp.transports.ClientTransport":
     """The way to the server at *url*, or to one of *place* that the client starts itself."""
     if url is None:
-        return late.transports.StdioTransport(sys.executable, words(place), cwd=str(place), keep_alive=False)
-    return late.transports.StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
+        return lazy_fastmcp.transports.StdioTransport(sys.executable, words(place), cwd=str(place), keep_alive=False)
+    return lazy_fastmcp.transports.StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -44,18 +44,20 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def client(served: Path, way: Way, request: pytest.FixtureRequest) -> "AsyncIterator[late.fastmcp.Client[Any]]":
+async def client(
+    served: Path, way: Way, request: pytest.FixtureRequest
+) -> "AsyncIterator[lazy_fastmcp.fastmcp.Client[Any]]":
     """A client that cannot ask its user."""
     name, mode = way
     url = request.getfixturevalue("url") if name == "http" else None
-    async with held(late.fastmcp.Client(transport(served, url), mode=mode, timeout=60)) as one:
+    async with held(lazy_fastmcp.fastmcp.Client(transport(served, url), mode=mode, timeout=60)) as one:
         yield one
 
 
 class Asking(NamedTuple):
     """A client that asks its user."""
 
-    client: "late.fastmcp.Client[Any]"
+    client: "lazy_fastmcp.fastmcp.Client[Any]"
     answers: list[Any]
     """What the user says, one after the other."""
     asked: list[str]
@@ -73,19 +75,21 @@ async def asking(served: Path, way: Way, request: pytest.FixtureRequest) -> Asyn
         return answers.pop()
 
     url = request.getfixturevalue("url") if name == "http" else None
-    async with held(late.fastmcp.Client(transport(served, url), mode=mode, timeout=60, elicitation_handler=ask)) as one:
+    async with held(
+        lazy_fastmcp.fastmcp.Client(transport(served, url), mode=mode, timeout=60, elicitation_handler=ask)
+    ) as one:
         yield Asking(one, answers, asked)
 
 
 @SHARING
-async def test_tools_calls_and_refusals(shared: Path, client: "late.fastmcp.Client[Any]") -> None:
+async def test_tools_calls_and_refusals(shared: Path, client: "lazy_fastmcp.fastmcp.Client[Any]") -> None:
     """The data arrive as such; a refusal is a tool's error, with reason and hint, and raised if the client wants that."""
     (shared / "workspace/other.txt").write_text("x")
     names = [tool.name for tool in await client.list_tools()]
     read = await client.call_tool("read_file", {"path": "notes.txt"})
     denied = await client.call_tool("read_file", {"path": "../x"}, raise_on_error=False)
     unasked = await client.call_tool("delete_file", {"path": "notes.txt"}, raise_on_error=False)
-    with pytest.raises(late.errors.ToolError, match="reason=not_in_allow"):
+    with pytest.raises(lazy_fastmcp.errors.ToolError, match="reason=not_in_allow"):
         await client.call_tool("bash", {"command": "touch x"})
 
     assert names == NAMES
@@ -106,7 +110,9 @@ async def test_tools_calls_and_refusals(shared: Path, client: "late.fastmcp.Clie
 async def test_the_clients_user_is_asked(shared: Path, asking: Asking, *, agrees: bool) -> None:
     """The call runs if the user says so, and only then."""
     asking.asked.clear()
-    asking.answers[:] = [{"answer": "allow once"} if agrees else late.elicitation.ElicitResult(action="decline")]
+    asking.answers[:] = [
+        {"answer": "allow once"} if agrees else lazy_fastmcp.elicitation.ElicitResult(action="decline")
+    ]
 
     done = await asking.client.call_tool("delete_file", {"path": "notes.txt"}, raise_on_error=False)
 
@@ -117,7 +123,7 @@ async def test_the_clients_user_is_asked(shared: Path, asking: Asking, *, agrees
 
 
 @SHARING
-async def test_progress_and_cancelling(shared: Path, client: "late.fastmcp.Client[Any]") -> None:
+async def test_progress_and_cancelling(shared: Path, client: "lazy_fastmcp.fastmcp.Client[Any]") -> None:
     """A long call reports that it goes on; cancelling it ends its program, and the call has its closing event."""
     before = len(events(shared))
     heard = asyncio.Event()
@@ -148,7 +154,9 @@ async def test_changed_tools_are_announced(place: Path, way: Way) -> None:
 
     with ExitStack() as servers:
         url = servers.enter_context(serving(place)) if name == "http" else None
-        async with late.fastmcp.Client(transport(place, url), mode=mode, timeout=60, message_handler=hear) as client:
+        async with lazy_fastmcp.fastmcp.Client(
+            transport(place, url), mode=mode, timeout=60, message_handler=hear
+        ) as client:
             before = [tool.name for tool in await client.list_tools()]
             grow(place)
             if client.protocol_version == "2026-07-28":
