@@ -59,7 +59,7 @@ class Judge:
         written = parse(line, self.workspace)
         if argv[:1] and (argv[0] in _WRITTEN or argv[0] in written.functions):
             return is_foreseen(argv, [*written.commands, *self._later(written.commands)])
-        commands = parse(line, self.workspace, settles=True, lists=True).commands
+        commands = parse(line, self.workspace, is_line=True, lists=True).commands
         return is_foreseen(argv, [*commands, *self._later(commands)])
 
     def _later(self, commands: Sequence[Command]) -> list[Command]:

@@ -107,7 +107,7 @@ def _run_analysis(
 ) -> "_Analyser":
     analyser = _Analyser(workspace, tables, resolves_names=resolves_names)
     for command in commands:
-        analyser.analyse(_parse(command, workspace, enters=enters, settles=True, lists=resolves_names))
+        analyser.analyse(_parse(command, workspace, enters=enters, is_line=True, lists=resolves_names))
     if analyser.listings:
         analyser.add_requirements(0, (), analyser.listings)
     return analyser
@@ -172,10 +172,10 @@ def _stays_in_folder(analyser: "_Analyser") -> bool:
 
 
 def _parse(
-    item: object, workspace: str, *, is_posix: bool = False, enters: int = 0, settles: bool = False, lists: bool = False
+    item: object, workspace: str, *, is_posix: bool = False, enters: int = 0, is_line: bool = False, lists: bool = False
 ) -> Script:
     if isinstance(item, str):
-        return parse(item, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
+        return parse(item, workspace, is_posix=is_posix, enters=enters, is_line=is_line, lists=lists)
     if isinstance(item, tuple) and all(isinstance(word, str) for word in item):
         return Script((command_of_argv(item),))
     raise NotUnderstood(f"A command is a line or a vector of words, not {type(item).__name__}.")

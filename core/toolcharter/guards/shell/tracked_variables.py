@@ -202,7 +202,7 @@ def is_repository_top(scanner: Scanner, word: Word) -> bool:
     value = scanner.set_values.get(name)
     if value is None or value.named_by != REPOSITORY_TOP:
         return False
-    scanner.tops.add(name)
+    scanner.assumed_tops.add(name)
     return True
 
 
@@ -233,7 +233,7 @@ def loop_value(scanner: Scanner, name: str, words: Sequence[Word], positions: ra
         words: The words as the source has them.
         positions: The positions of the commands in substitutions among the words.
     """
-    if not (scanner.settles and is_line_variable(name)):
+    if not (scanner.is_line and is_line_variable(name)):
         return None
     named_by = ""
     needs: frozenset[str] = frozenset()
@@ -257,7 +257,7 @@ def loop_value(scanner: Scanner, name: str, words: Sequence[Word], positions: ra
 
 def substitute_texts(scanner: Scanner, words: Sequence[Word]) -> list[Word]:
     """Replace variables in *words* of a loop by the texts that the line has set before, and note that it relies on them."""
-    return [one for word in words for one in _substitute_text(scanner, word)] if scanner.settles else list(words)
+    return [one for word in words for one in _substitute_text(scanner, word)] if scanner.is_line else list(words)
 
 
 def _substitute_text(scanner: Scanner, word: Word) -> list[Word]:

@@ -13,7 +13,7 @@ from toolcharter.guards.shell.nodes import TOP_OF_REPOSITORY, Assignment, Comman
 from toolcharter.guards.shell.parse.cwd import Flow, folders_after, is_cd_to, may_change_folder, merge_folders
 from toolcharter.guards.shell.parse.notes import Notes, Use
 from toolcharter.guards.shell.parse.redirections import read_redirection
-from toolcharter.guards.shell.parse.scanner import Feeding, Scanner, Span
+from toolcharter.guards.shell.parse.scanner import ProcessSubstitutions, Scanner, Span
 from toolcharter.guards.shell.parse.word_parts import is_glob, literal
 from toolcharter.guards.shell.parse.words import read_assignment, read_declared, read_words
 
@@ -44,10 +44,10 @@ def read_simple(scanner: Scanner) -> Flow:
     """Read a simple command."""
     if not scanner.is_timed and (found := _PLAIN.match(scanner.source, scanner.at)):
         return _read_plain_command(scanner, found.group())
-    outer, scanner.feeding = scanner.feeding, Feeding([], [])
+    outer, scanner.process_substitutions = scanner.process_substitutions, ProcessSubstitutions([], [])
     substitutes, scanner.substitutes = scanner.substitutes, []
     flow = _read_simple_command(scanner)
-    scanner.feeding, scanner.substitutes = outer, substitutes
+    scanner.process_substitutions, scanner.substitutes = outer, substitutes
     return flow
 
 
@@ -63,9 +63,9 @@ def _read_plain_command(scanner: Scanner, text: str) -> Flow:
     if scanner.notes is not None:
         spans = [(start + one.start(), start + one.end()) for one in _PLAIN_WORD.finditer(text)]
         _note_use(
-            scanner, scanner.notes, (start, scanner.at), words, spans, bare=True, first=scanner.statement == start
+            scanner, scanner.notes, (start, scanner.at), words, spans, bare=True, first=scanner.statement_at == start
         )
-    scanner.programs.add((start, start + len(words[0].form)))
+    scanner.program_spans.add((start, start + len(words[0].form)))
     scanner.at = start + len(text)
     if words[0].form in _DECLARING:
         _declare(scanner, words[1:])
@@ -75,7 +75,7 @@ def _read_plain_command(scanner: Scanner, text: str) -> Flow:
 
 def _read_simple_command(scanner: Scanner) -> Flow:
     start = end = scanner.at
-    is_first = scanner.statement == start
+    is_first = scanner.statement_at == start
     timed, scanner.is_timed = scanner.is_timed, False
     assignments: list[Assignment] = []
     redirections: list[Redirection] = []
@@ -145,7 +145,7 @@ def _is_command_end(scanner: Scanner) -> bool:
 
 def _check_program(scanner: Scanner, words: list[Word], spans: Sequence[Span], *, timed: bool) -> None:
     if not timed:
-        scanner.programs.add(spans[0])
+        scanner.program_spans.add(spans[0])
     if not words:
         scanner.unresolved_program = scanner.unresolved_program or "The name of a program expands to nothing."
         return
@@ -170,9 +170,9 @@ def _check_program(scanner: Scanner, words: list[Word], spans: Sequence[Span], *
 
 def _record_test_span(scanner: Scanner, spans: Sequence[Span]) -> None:
     """Record a `[ ... ]` as one span, as tree-sitter-bash sees it."""
-    scanner.spans.difference_update(spans)
-    scanner.programs.discard(spans[0])
-    scanner.tests.add((spans[0][0], spans[-1][1]))
+    scanner.word_spans.difference_update(spans)
+    scanner.program_spans.discard(spans[0])
+    scanner.test_spans.add((spans[0][0], spans[-1][1]))
 
 
 def _declare(scanner: Scanner, words: Sequence[Word]) -> None:
@@ -191,14 +191,14 @@ def add_command(
 ) -> None:
     """Append a command, with the commands in substitutions that were collected for it."""
     substitutes = tuple(scanner.substitutes)
-    stdin_from = (*scanner.stdin_from, *scanner.feeding.inputs)
+    stdin_from = (*scanner.stdin_from, *scanner.process_substitutions.inputs)
     if substitutes and any(one.operator.startswith("<<") and one.text is None for one in redirections):
         stdin_from += substitutes
     command = Command(
         words, assignments, redirections, _unique(stdin_from), substitutes, scanner.cwd, scanner.within, at
     )
     position = scanner.emit(command)
-    for fed in scanner.feeding.outputs:
+    for fed in scanner.process_substitutions.outputs:
         add_stdin(scanner, fed, (position,))
 
 
@@ -212,7 +212,7 @@ def _apply_cd(scanner: Scanner, words: Sequence[Word]) -> Flow:
     here = scanner.cwd
     if not may_change_folder(words):
         return Flow(here, here)
-    scanner.moves += 1
+    scanner.cd_count += 1
     words = [word.placed for word in words]
     if (scanner.branches and not _enters_each_time(scanner, words)) or "CDPATH" in scanner.values:
         scanner.cwd = ()
@@ -233,30 +233,30 @@ def _apply_cd(scanner: Scanner, words: Sequence[Word]) -> Flow:
 
 def _enters_each_time(scanner: Scanner, words: Sequence[Word]) -> bool:
     """Whether *words* are a `cd` that runs and succeeds in each turn: loops over words enclose it, and no condition does."""
-    is_certain = scanner.turning == scanner.branches and scanner.commands[-1].at < scanner.enters
+    is_certain = scanner.word_loops == scanner.branches and scanner.commands[-1].at < scanner.enters
     return is_certain and is_cd_to(words) and words[0].text == "cd" and words[1].form != "-"
 
 
 def _record_oldpwd(scanner: Scanner) -> None:
     """Record the folders that `OLDPWD` may be after the `cd` just read, which may have failed."""
-    is_first = scanner.moves == 1 and scanner.settles
-    known = scanner.old_cwd if scanner.old_cwd_moves == scanner.moves - 1 else ()
+    is_first = scanner.cd_count == 1 and scanner.is_line
+    known = scanner.old_cwd if scanner.old_cwd_count == scanner.cd_count - 1 else ()
     is_plain = scanner.commands[-1].words[0].text == "cd" and _ELSEWHERE.search(scanner.source) is None
     scanner.old_cwd = () if not is_plain else scanner.cwd if is_first else merge_folders(known, scanner.cwd)
-    scanner.old_cwd_moves = scanner.moves
+    scanner.old_cwd_count = scanner.cd_count
 
 
 def _resolve_cd_dash(scanner: Scanner) -> Flow:
     """Resolve `cd -`, if it can lead to only one folder: replace the dash by the path of that folder."""
     here, command = scanner.cwd, scanner.commands[-1]
-    left = scanner.old_cwd if scanner.old_cwd_moves == scanner.moves - 1 and here else ()
+    left = scanner.old_cwd if scanner.old_cwd_count == scanner.cd_count - 1 and here else ()
     if len(left) != 1 or not scanner.workspace:
         scanner.cwd = ()
         return Flow((), ())
     path = normpath(join(scanner.workspace, left[0]))
     dash = command.words[1]._replace(text=path, prefix=path)
     scanner.commands[-1] = command._replace(words=(command.words[0], dash))
-    scanner.old_cwd, scanner.old_cwd_moves = merge_folders(left, here), scanner.moves
+    scanner.old_cwd, scanner.old_cwd_count = merge_folders(left, here), scanner.cd_count
     return Flow(left, left if command.at < scanner.enters else here)
 
 
@@ -274,7 +274,7 @@ def _words_per_turn(scanner: Scanner, words: Sequence[Word]) -> list[Sequence[Wo
     values = scanner.loops.get(name, ())
     if not values or not all(map(_ONE_WORD.fullmatch, values)) or any(map(is_glob, words[-1].parts)):
         return [words]
-    scanner.entered.add(name)
+    scanner.loop_cd_names.add(name)
     parts = words[-1].parts
     texts = ("".join(value if part.name else part.text for part in parts) for value in values)
     return [(*words[:-1], literal(text)) for text in texts]

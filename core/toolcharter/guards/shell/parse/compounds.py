@@ -31,7 +31,7 @@ def read_compound(scanner: Scanner) -> Flow:
     if scanner.is_timed:
         scanner.bash_only("'time' before a compound command")
         _hide_time(scanner)
-    start, at, is_statement = len(scanner.commands), scanner.at, scanner.statement == scanner.at
+    start, at, is_statement = len(scanner.commands), scanner.at, scanner.statement_at == scanner.at
     with scanner.nested():
         flow = _read_construct(scanner)
     closed = scanner.at
@@ -63,9 +63,9 @@ def _read_construct(scanner: Scanner) -> Flow:
 def _hide_time(scanner: Scanner) -> None:
     """Remove the spans that `lists` recorded for a `time` before a compound command: tree-sitter-bash does not parse it."""
     scanner.is_timed = False
-    scanner.programs.difference_update(scanner.timed)
-    scanner.spans.difference_update(scanner.timed)
-    scanner.hidden += scanner.timed
+    scanner.program_spans.difference_update(scanner.time_spans)
+    scanner.word_spans.difference_update(scanner.time_spans)
+    scanner.hidden_spans += scanner.time_spans
 
 
 def _read_group_redirections(scanner: Scanner, start: int) -> None:
@@ -74,7 +74,7 @@ def _read_group_redirections(scanner: Scanner, start: int) -> None:
     with scanner.collecting():
         if redirections := read_redirections(scanner):
             for position in range(start, end):
-                add_stdin(scanner, position, scanner.feeding.inputs)
+                add_stdin(scanner, position, scanner.process_substitutions.inputs)
             add_command(scanner, at, (), (), redirections)
 
 
@@ -110,14 +110,14 @@ def _read_function_keyword(scanner: Scanner) -> Flow:
 
 
 def _read_function_body(scanner: Scanner, name: str, start: int, depth: int) -> Flow:
-    is_plain = (scanner.statement, scanner.depth, scanner.branches) == (start, depth, 0) and not scanner.within
+    is_plain = (scanner.statement_at, scanner.depth, scanner.branches) == (start, depth, 0) and not scanner.within
     scanner.functions += [name]
     notes = scanner.notes = scanner.notes or Notes()
     scanner.skip_newlines()
     body = scanner.at
     if scanner.next_bare() not in _BODIES and not scanner.source.startswith("(", scanner.at):
         raise scanner.fail("The body of a function is not understood.")
-    before, moved, scanner.cwd = scanner.cwd, scanner.moves, ()
+    before, moved, scanner.cwd = scanner.cwd, scanner.cd_count, ()
     names = scanner.set_names
     if any(one.startswith("function ") for one in scanner.within):
         # It may run after the enclosing function has ended, when the local arrays of that function are gone.
@@ -127,7 +127,7 @@ def _read_function_body(scanner: Scanner, name: str, start: int, depth: int) -> 
         inside = scanner.depth + 1
     scanner.set_names = names
     notes.definitions.append(Definition(name, start, body, notes.closed, notes.end, inside, is_plain))
-    here = before if scanner.moves == moved else ()
+    here = before if scanner.cd_count == moved else ()
     return Flow(here, here)
 
 

@@ -41,14 +41,14 @@ def read_branches(scanner: Scanner, read: Callable[[Scanner], object], label: st
     If a part changes the folder, the folder is unknown afterwards, and for loops and functions already from their beginning.
     But if *read* returns True, each turn of the loop ends in the folder in which it began, so that the folder stays known.
     """
-    start, before, moved, within = len(scanner.commands), scanner.cwd, scanner.moves, scanner.within
+    start, before, moved, within = len(scanner.commands), scanner.cwd, scanner.cd_count, scanner.within
     looked, names = len(scanner.reaches), scanner.set_names
     scanner.branches += 1
     scanner.within = (*within, label) if label else within
     comes_back = read(scanner) is True
     scanner.within, scanner.set_names = within, names
     scanner.branches -= 1
-    if scanner.moves == moved or comes_back:
+    if scanner.cd_count == moved or comes_back:
         scanner.cwd = before
         return Flow(before, before)
     for position in range(start if label else len(scanner.commands), len(scanner.commands)):
@@ -105,7 +105,7 @@ def _read_case_parts(scanner: Scanner) -> None:
 def _read_compared(scanner: Scanner) -> None:
     """Read a word of a comparison. The branch that runs reveals the value of a variable in it."""
     word = read_word(scanner)
-    scanner.compared.update(NAMED.findall(word.form))
+    scanner.compared_names.update(NAMED.findall(word.form))
     if holds_environment(scanner, word):
         scanner.mark_unsupported("A 'case' compares what cannot be determined.")
 
@@ -140,9 +140,9 @@ def read_test(scanner: Scanner) -> Flow:
         words.append(literal("]]"))
         if any(word.text in _EVALUATING and not _is_harmless(scanner, words, at) for at, word in enumerate(words)):
             scanner.mark_unsupported("A condition evaluates its operands.")
-        if scanner.settles:
+        if scanner.is_line:
             _record_rematch(scanner, words)
-        scanner.tests.add((start, scanner.at))
+        scanner.test_spans.add((start, scanner.at))
         add_command(scanner, start, tuple(words))
     return Flow(scanner.cwd, scanner.cwd)
 
@@ -166,7 +166,7 @@ def _is_number(scanner: Scanner, word: Word) -> bool:
         return word.is_number or word.pattern == NUMBER_GLOB
     if name not in scanner.set_names:
         return False
-    scanner.numbers.add(name)
+    scanner.numeric_names.add(name)
     return True
 
 
@@ -196,7 +196,7 @@ def _read_test_word(scanner: Scanner) -> Word:
         return literal("=~")
     start = scanner.tested_at = scanner.at
     word = read_word(scanner, VALUE)
-    scanner.spans.discard((start, scanner.at))
+    scanner.word_spans.discard((start, scanner.at))
     # Between these brackets, bash splits no words.
     return word._replace(splits=False) if word.parts else word
 

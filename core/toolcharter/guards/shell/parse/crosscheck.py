@@ -61,9 +61,9 @@ def check(scanner: "Scanner") -> None:
     seen.walk(root)
     offsets = None if len(source) == len(scanner.source) else _offsets(scanner.source)
     if (
-        seen.programs != _to_byte_spans(scanner.programs, offsets)
-        or seen.tests != _to_byte_spans(scanner.tests, offsets)
-        or not _spans_agree(seen.words, _to_byte_spans(scanner.spans, offsets), source)
+        seen.programs != _to_byte_spans(scanner.program_spans, offsets)
+        or seen.tests != _to_byte_spans(scanner.test_spans, offsets)
+        or not _spans_agree(seen.words, _to_byte_spans(scanner.word_spans, offsets), source)
     ):
         raise NotUnderstood("Two readers of the command line see different words in it.")
     if seen.unsupported is not None:
@@ -75,12 +75,12 @@ def _mask_source(scanner: "Scanner", *, here_strings: bool = False) -> str:
 
     With *here_strings*, `<<<` becomes `<` with the same word, as tree-sitter-bash fails on `<<<` in some places.
     """
-    if not (scanner.masks or scanner.hidden or here_strings):
+    if not (scanner.escape_positions or scanner.hidden_spans or here_strings):
         return scanner.source
     characters = list(scanner.source)
-    for at in scanner.masks:
+    for at in scanner.escape_positions:
         characters[at : at + 2] = "__"
-    for start, end in scanner.hidden:
+    for start, end in scanner.hidden_spans:
         characters[start:end] = " " * (end - start)
     for at in scanner.here_strings if here_strings else ():
         characters[at : at + 3] = "  <"

@@ -128,7 +128,7 @@ def _read_expanded_text(scanner: Scanner, end: int, run: re.Pattern[str]) -> lis
             pieces.append(read_backticks(scanner, quoted=True))
         elif character == "\\":
             if run is _BODY and scanner.source.startswith(("$", "`"), scanner.at + 1):
-                scanner.masks.append(scanner.at)
+                scanner.escape_positions.append(scanner.at)
             pieces.append(Piece(_read_escape(scanner, escapable)))
         else:
             break
@@ -349,7 +349,7 @@ def record_arithmetic(scanner: Scanner, text: str) -> Arithmetic | None:
     if found is None or not read <= scanner.set_names:
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
         return None
-    scanner.numbers |= found.names
+    scanner.numeric_names |= found.names
     for name in found.assigned:
         scanner.learn(name, Word(""))
         scanner.set_value(name, arithmetic_value(found))
@@ -371,7 +371,7 @@ def _read_arithmetic_part(scanner: Scanner, open_: int, texts: list[str]) -> int
         if piece.name.endswith("]") and EXPANSION_MARK not in piece.name:
             # An element of an array: all its elements have to be numbers.
             array = piece.name.removeprefix(SET_MARK)
-            scanner.numbers.add(element_variable(array.partition("[")[2][:-1]) if array == piece.name else array)
+            scanner.numeric_names.add(element_variable(array.partition("[")[2][:-1]) if array == piece.name else array)
             piece = piece._replace(is_number=True)
         texts.append(_arithmetic_operand(piece) if is_apart else _NO_NUMBER)
         return 0

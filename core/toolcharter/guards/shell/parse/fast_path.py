@@ -49,7 +49,7 @@ def parse_plain(source: str, workspace: str, *, enters: int = 0) -> Script | Non
         workspace: See `script.parse`.
         enters: See `script.parse`.
     """
-    reading = _Plain(workspace, enters=enters)
+    reading = _PlainParser(workspace, enters=enters)
     for found in _TOKEN.finditer(source):
         kind = found.lastgroup
         text = found[kind or 0]
@@ -61,7 +61,7 @@ def parse_plain(source: str, workspace: str, *, enters: int = 0) -> Script | Non
             reading.words.append(_ARGUMENTS[kind](text))
         elif kind == "redirection":
             reading.redirections.append(_REDIRECTIONS[text.replace(" ", "").replace("\t", "")])
-        elif kind != "operator" or not reading.operator(text):
+        elif kind != "operator" or not reading.end_command(text):
             return None
     return reading.script()
 
@@ -85,7 +85,7 @@ _ARGUMENTS: Final[dict[str | None, Callable[[str], Word]]] = {"quoted": _quoted,
 """The kinds of words that are never the name of a program."""
 
 
-class _Plain:
+class _PlainParser:
     """One pass over a line. A command is added when the operator behind it is read."""
 
     def __init__(self, workspace: str, *, enters: int) -> None:
@@ -98,30 +98,32 @@ class _Plain:
         self._workspace = workspace
         self._enters = enters
         self._commands: list[Command] = []
-        self._made = 0
+        self._word_count = 0
         self._pipeline = 0
-        self._here: Folders = _HERE
+        self._cwd: Folders = _HERE
         self._flow = Flow(_HERE, _HERE)
-        self._joined = ";"
+        self._operator = ";"
         """The operator before the current pipeline."""
 
-    def operator(self, text: str) -> bool:
+    def end_command(self, text: str) -> bool:
         """Handle the operator that ends a command, `""` at the end of the line; false if the line is not plain enough."""
         words = self.words
         if not words:
             # Behind a semicolon, the line may end.
-            return not text and self._joined == ";" and not self.redirections and self._pipeline == len(self._commands)
+            return (
+                not text and self._operator == ";" and not self.redirections and self._pipeline == len(self._commands)
+            )
         program = words[0].text or ""
-        self._made += len(words) + len(self.redirections)
-        if program in _OTHERS or "=" in program or self._made > MAX_WORDS or len(self._commands) >= MAX_COMMANDS:
+        self._word_count += len(words) + len(self.redirections)
+        if program in _OTHERS or "=" in program or self._word_count > MAX_WORDS or len(self._commands) >= MAX_COMMANDS:
             return False
         if program == "cd" and [one.text for one in words[1:]] == ["-"]:
             return False  # The target depends on earlier commands.
         stdin_from = tuple(range(self._pipeline, len(self._commands)))
         redirections = tuple(self.redirections)
-        self._commands.append(Command(tuple(words), (), redirections, stdin_from, (), self._here, (), self.at))
+        self._commands.append(Command(tuple(words), (), redirections, stdin_from, (), self._cwd, (), self.at))
         if text != "|":
-            self._end(words if program == "cd" and not stdin_from else (), text)
+            self._end_pipeline(words if program == "cd" and not stdin_from else (), text)
         self.words, self.redirections = [], []
         return True
 
@@ -129,20 +131,20 @@ class _Plain:
         """The script parsed so far."""
         return Script(tuple(self._commands))
 
-    def _end(self, moving: Sequence[Word], operator: str) -> None:
+    def _end_pipeline(self, moving: Sequence[Word], operator: str) -> None:
         """End a pipeline; *moving* are its words if it is a `cd`."""
-        here, before = self._here, self._flow
+        here, before = self._cwd, self._flow
         self._pipeline = len(self._commands)
         moved = folders_after(moving, here, self._workspace) if moving else here
         flow = Flow(moved, moved if self.at < self._enters else here)
-        if self._joined == "&&":
+        if self._operator == "&&":
             flow = Flow(flow.success, merge_folders(before.failure, flow.failure))
-        elif self._joined == "||":
+        elif self._operator == "||":
             flow = Flow(merge_folders(before.success, flow.success), flow.failure)
-        self._flow, self._joined = flow, operator
+        self._flow, self._operator = flow, operator
         if operator == "&&":
-            self._here = flow.success
+            self._cwd = flow.success
         elif operator == "||":
-            self._here = flow.failure
+            self._cwd = flow.failure
         else:
-            self._here = merge_folders(flow.success, flow.failure)
+            self._cwd = merge_folders(flow.success, flow.failure)

@@ -37,7 +37,7 @@ def read_line(
     *,
     is_posix: bool = False,
     enters: int = 0,
-    settles: bool = False,
+    is_line: bool = False,
     lists: bool = False,
 ) -> Script:
     """Parse *source* with the whole grammar; the arguments are those of `script.parse`.
@@ -46,10 +46,10 @@ def read_line(
         NotUnderstood: The source is not understood, or tree-sitter-bash sees something else in it.
     """
     scanner = Scanner(source, workspace, read_list, is_posix=is_posix, enters=enters)
-    scanner.settles = settles and not is_posix
-    scanner.lists = lists and scanner.settles
+    scanner.is_line = is_line and not is_posix
+    scanner.lists = lists and scanner.is_line
     script = read_source(scanner)
-    if scanner.functions and scanner.settles:
+    if scanner.functions and scanner.is_line:
         scanner, script = _inline_functions(scanner, script) or (scanner, script)
     if scanner.lists and not scanner.functions and line_rewrites.MAY_REWRITE.search(scanner.source):
         return _rewrite_input_loops(scanner, script) or script
@@ -75,7 +75,7 @@ def _rewrite_input_loops(scanner: Scanner, script: Script) -> Script | None:
 def _new_scanner(scanner: Scanner, source: str) -> Scanner:
     """A new scanner for *source* with the settings of *scanner*, which also takes notes."""
     following = Scanner(source, scanner.workspace, read_list, enters=scanner.enters)
-    following.settles, following.lists = scanner.settles, scanner.lists
+    following.is_line, following.lists = scanner.is_line, scanner.lists
     following.notes = Notes()
     return following
 
@@ -83,7 +83,7 @@ def _new_scanner(scanner: Scanner, source: str) -> Scanner:
 def _inline_functions(scanner: Scanner, script: Script) -> tuple[Scanner, Script] | None:
     """Inline the calls of functions in the line that *scanner* has read as *script*; None if the result is not certain."""
     first, names = (
-        scanner.statement if scanner.notes is None else scanner.notes.definitions[0].start,
+        scanner.statement_at if scanner.notes is None else scanner.notes.definitions[0].start,
         {*scanner.functions},
     )
     called: frozenset[str] = frozenset()
@@ -118,15 +118,15 @@ def read_list(scanner: Scanner, ends: frozenset[str]) -> Flow:
     flow = Flow(scanner.cwd, scanner.cwd)
     scanner.skip_newlines()
     while not _is_end(scanner, ends):
-        start, before, moved, names = len(scanner.commands), scanner.cwd, scanner.moves, scanner.set_names
-        scanner.statement = scanner.at
+        start, before, moved, names = len(scanner.commands), scanner.cwd, scanner.cd_count, scanner.set_names
+        scanner.statement_at = scanner.at
         flow = _read_and_or(scanner)
         scanner.skip_blanks()
         if scanner.source.startswith("&", scanner.at):
             scanner.at += 1
             _read_background(scanner, start)
             scanner.set_names = names | {JOB}
-            scanner.cwd, scanner.moves, flow = before, moved, Flow(before, before)
+            scanner.cwd, scanner.cd_count, flow = before, moved, Flow(before, before)
         else:
             scanner.cwd = merge_folders(flow.success, flow.failure)
             if not _take_separator(scanner):
@@ -183,7 +183,7 @@ def _read_and_or(scanner: Scanner) -> Flow:
 
 def _read_pipeline(scanner: Scanner) -> Flow:
     negated = scanner.next_bare() in _PREFIXES and _read_prefixes(scanner)
-    outer, start, before, moved = scanner.stdin_from, len(scanner.commands), scanner.cwd, scanner.moves
+    outer, start, before, moved = scanner.stdin_from, len(scanner.commands), scanner.cwd, scanner.cd_count
     names, at = scanner.set_names, scanner.at
     flow = _read_command(scanner)
     gained = _record_variables(scanner, at, start)
@@ -198,7 +198,12 @@ def _read_pipeline(scanner: Scanner) -> Flow:
         at, last = scanner.at, len(scanner.commands)
         _read_command(scanner)
         _record_variables(scanner, at, last)
-        flow, scanner.moves, scanner.set_names, gained = Flow(before, before), moved, names, SetVariables(names, names)
+        flow, scanner.cd_count, scanner.set_names, gained = (
+            Flow(before, before),
+            moved,
+            names,
+            SetVariables(names, names),
+        )
     scanner.stdin_from = outer
     scanner.set_by_last = SetVariables(gained.failure, gained.success) if negated else gained
     return Flow(flow.failure, flow.success) if negated else flow
@@ -206,7 +211,7 @@ def _read_pipeline(scanner: Scanner) -> Flow:
 
 def _record_variables(scanner: Scanner, at: int, start: int) -> SetVariables:
     """Record the variables that the command just read sets; it begins at *at*, and its commands at position *start*."""
-    if not scanner.settles or len(scanner.commands) <= start or not may_set_variables(scanner.commands[-1]):
+    if not scanner.is_line or len(scanner.commands) <= start or not may_set_variables(scanner.commands[-1]):
         return SetVariables(scanner.set_names, scanner.set_names)
     return tracked_variables.record_variables(scanner, at)
 
@@ -223,15 +228,15 @@ def _skip_time(scanner: Scanner) -> None:
         return
     start = scanner.at
     scanner.at += len("time")
-    scanner.programs.add((start, scanner.at))
+    scanner.program_spans.add((start, scanner.at))
     scanner.record_span(start)
-    scanner.timed = [(start, scanner.at)]
+    scanner.time_spans = [(start, scanner.at)]
     scanner.is_timed = True
     scanner.skip_blanks()
     if scanner.next_bare() == "-p":
         at = scanner.at
         read_words(scanner)
-        scanner.timed.append((at, scanner.at))
+        scanner.time_spans.append((at, scanner.at))
         scanner.skip_blanks()
     if scanner.source.startswith("-", scanner.at):
         raise scanner.fail("An option of 'time' is not understood.")

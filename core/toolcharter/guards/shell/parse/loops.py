@@ -90,7 +90,7 @@ def _names_in_variable(scanner: Scanner, words: Sequence[Word]) -> "NamesOnDisk 
     found = scanner.disk_names.get(names[0]) if len(names) == 1 else None
     if found is None or words[0].pattern != found.pattern:
         return None
-    scanner.compared.add(names[0])
+    scanner.compared_names.add(names[0])
     return found._replace(is_row=False)
 
 
@@ -185,13 +185,13 @@ def _read_for_parts(scanner: Scanner) -> bool:
         scanner.set_names |= {name}
     _mark_endless(scanner, is_endless=any(_MANY_WORDS.match(word.form) for word in words))
     folders = scanner.cwd
-    scanner.turning += 1
+    scanner.word_loops += 1
     _read_body(scanner, name, names)
-    scanner.turning -= 1
+    scanner.word_loops -= 1
     if scanner.patterns.pop(name, None) is not None and may_set_variable(scanner.commands[start:], scanner.commands):
         scanner.mark_unsupported("A loop variable may get another value in the loop.")
     is_certain = name in scanner.loops and _is_certain(scanner, start)
-    comes_back = (is_certain or name not in scanner.entered) and _returns_to(scanner, folders, start)
+    comes_back = (is_certain or name not in scanner.loop_cd_names) and _returns_to(scanner, folders, start)
     _end_loop(scanner, name, start, is_certain=is_certain)
     is_held = value is not None and not are_literal(values)
     written = unroll_loop(scanner, start, name, values if is_certain else (), is_held=is_held)
@@ -212,9 +212,9 @@ def _returns_to(scanner: Scanner, folders: Folders, start: int) -> bool:
 def _end_loop(scanner: Scanner, name: str, start: int, *, is_certain: bool) -> None:
     """Record that the loop over the variable *name*, whose commands begin at *start*, has ended."""
     scanner.loops.pop(name, None)
-    if name in scanner.entered and not is_certain:
+    if name in scanner.loop_cd_names and not is_certain:
         scanner.commands[start:] = [one._replace(folders=()) for one in scanner.commands[start:]]
-    scanner.entered.discard(name)
+    scanner.loop_cd_names.discard(name)
 
 
 def _note_loop_variable(scanner: Scanner, span: tuple[int, int]) -> None:

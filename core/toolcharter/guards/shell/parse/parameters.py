@@ -46,7 +46,7 @@ def parameter_piece(scanner: Scanner, name: str, *, quoted: bool) -> Piece:
         return Piece("", quoted, is_known=False, splits=False, pattern=NUMBER_GLOB, is_output=True, is_number=True)
     known = name if name in scanner.loops else SET_MARK + name if name in scanner.set_names else ""
     is_output = not known and name in SHOWN and (name == "SECONDS" or name not in scanner.values)
-    is_output = is_output or (name == "0" and scanner.settles)
+    is_output = is_output or (name == "0" and scanner.is_line)
     listed = scanner.disk_names.get(name) if known.startswith(SET_MARK) else None
     if listed is not None and (not quoted if listed.is_row else quoted or not listed.is_quoted):
         splits = not quoted

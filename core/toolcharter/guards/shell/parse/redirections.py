@@ -46,7 +46,7 @@ def read_redirection(scanner: Scanner) -> Redirection | None:
     target = read_word(scanner, VALUE if operator == "<<<" else ARGUMENT)
     if operator in _TARGETS and target.text == "-":
         # tree-sitter-bash has no word in `>&-`.
-        scanner.spans.discard((start, scanner.at))
+        scanner.word_spans.discard((start, scanner.at))
     text = target.text + "\n" if operator == "<<<" and target.text is not None else None
     body = target if operator == "<<<" and text is None else None
     return Redirection(operator, descriptor, None, text, "", body).with_target(target)

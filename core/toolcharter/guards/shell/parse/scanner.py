@@ -36,7 +36,7 @@ _SHOWN = 20
 Span: TypeAlias = tuple[int, int]
 
 
-class Feeding(NamedTuple):
+class ProcessSubstitutions(NamedTuple):
     """The positions of the commands in process substitutions among the words of one command."""
 
     inputs: list[int]
@@ -58,15 +58,15 @@ class Scanner:
     within: tuple[str, ...]
     stdin_from: tuple[int, ...]
     cwd: Folders
-    moves: int
+    cd_count: int
     """How many commands so far changed the folder of the shell that runs the line."""
     branches: int
     """How many conditionals, loops and functions enclose the position."""
-    turning: int
+    word_loops: int
     """How many of these are loops over words."""
-    inners: int
+    inner_sources: int
     """How many sources have been parsed within this one."""
-    settles: bool
+    is_line: bool
     """Whether the source is a whole line: then only the line itself sets variables while it runs."""
     set_names: frozenset[str]
     """The variables that the line has certainly set by here, unless `variable_values` finds that a later command sets them again."""
@@ -86,26 +86,26 @@ class Scanner:
     """What the gate has to check of the names of all loops so far; None if no loop runs over names on disk."""
     loops: dict[str, tuple[str, ...]]
     """The variables of the enclosing loops over literal words, each with these words."""
-    entered: set[str]
+    loop_cd_names: set[str]
     """Those of them that a `cd` in a subshell uses as its folder."""
     set_values: "dict[str, Value | None]"
     """The value of each variable that the line sets; None for one that is set again."""
     arithmetic: "dict[str, Arithmetic]"
     """The arithmetic expressions so far, by their text."""
-    compared: set[str]
+    compared_names: set[str]
     """The variables that conditions use."""
-    tops: set[str]
+    assumed_tops: set[str]
     """The variables that the line relies on to hold the top of the repository or the empty text: a `cd` uses them."""
     old_cwd: Folders
-    """The folders that `OLDPWD` may be after the number of moves in `old_cwd_moves`; empty if they are not known."""
-    old_cwd_moves: int
+    """The folders that `OLDPWD` may be after the number of moves in `old_cwd_count`; empty if they are not known."""
+    old_cwd_count: int
     relied_on: set[str]
     """The variables whose values were put into the words of loops: these values have to be certain."""
-    numbers: set[str]
+    numeric_names: set[str]
     """The variables that arithmetic reads: they have to hold numbers."""
     _before: "dict[str, Value | None]"
     """The value of each variable before its last assignment, if it had been set before."""
-    assigned: list[Word]
+    array_words: list[Word]
     """The words of the array that was read last."""
     names_program: bool
     """Whether the current word names a program: then arrays in it are not replaced by their elements."""
@@ -115,7 +115,7 @@ class Scanner:
     """Whether the current word may become names that a command prints."""
     notes: "Notes | None"
     """Notes on functions; None before the first function."""
-    statement: int
+    statement_at: int
     """Where the current or last statement begins."""
     is_timed: bool
     """Whether `time` was just read: for tree-sitter-bash, `time` is the program of the following command."""
@@ -125,7 +125,7 @@ class Scanner:
     """The position of a regular expression, behind `=~`."""
     tested_at: int
     """The position of the last word between `[[` and `]]`, which bash never splits."""
-    _made: int
+    _word_count: int
     _bare_at: int
     """Where the last result of `next_bare` begins: a cache, since several functions ask for the same word."""
     _bare: str
@@ -136,17 +136,17 @@ class Scanner:
     """Whether the shell may be one other than bash, such as dash."""
     enters: int
     """Each `cd` before this position to a folder that its text determines is taken to succeed."""
-    spans: set[Span]
+    word_spans: set[Span]
     """The spans of all words, assignments and targets, which `crosscheck` compares."""
-    programs: set[Span]
+    program_spans: set[Span]
     """The spans of words that name programs."""
-    tests: set[Span]
+    test_spans: set[Span]
     """The spans of whole `[ ]` and `[[ ]]`."""
-    timed: list[Span]
+    time_spans: list[Span]
     """The spans of the last `time` and its option."""
-    hidden: list[Span]
+    hidden_spans: list[Span]
     """Spans that `crosscheck` hides from tree-sitter-bash: `time` before a compound command."""
-    masks: list[int]
+    escape_positions: list[int]
     """The positions in here-documents at which a backslash escapes a `$` or a backtick."""
     here_strings: list[int]
     """The position of each `<<<` without a descriptor: tree-sitter-bash does not parse it behind another redirection."""
@@ -169,11 +169,11 @@ class Scanner:
         self.unsupported = self.unresolved_program = self.body = self.listings = self.notes = None
         self.within = self.stdin_from = ()
         self.cwd = (".",)
-        self.moves = self.branches = self.turning = self.inners = self._made = 0
-        self.lists = self.settles = self.names_program = self.takes_names = self.is_timed = False
+        self.cd_count = self.branches = self.word_loops = self.inner_sources = self._word_count = 0
+        self.lists = self.is_line = self.names_program = self.takes_names = self.is_timed = False
         self.set_names = frozenset()
         self.set_by_last = variable_values.SetVariables(frozenset(), frozenset())
-        self.expression_at = self.tested_at = self.looping_at = self._bare_at = self.statement = -1
+        self.expression_at = self.tested_at = self.looping_at = self._bare_at = self.statement_at = -1
         self._bare = ""
         self.source = source
         self.workspace = workspace
@@ -183,23 +183,23 @@ class Scanner:
         self.enters = enters
         self.commands: list[Command] = []
         self.functions: list[str] = []
-        self.spans, self.programs, self.tests = set(), set(), set()
-        self.timed, self.hidden = [], []
-        self.masks, self.here_strings = [], []
+        self.word_spans, self.program_spans, self.test_spans = set(), set(), set()
+        self.time_spans, self.hidden_spans = [], []
+        self.escape_positions, self.here_strings = [], []
         self.values = {}
         self.patterns, self.disk_names, self.fixed_values = {}, {}, {}
-        self.loops, self.entered = {}, set()
+        self.loops, self.loop_cd_names = {}, set()
         self.set_values = {}
         self.arithmetic = {}
-        self.compared = set()
-        self.numbers = set()
-        self.relied_on, self.tops = set(), set()
-        self.old_cwd, self.old_cwd_moves = (), 0
+        self.compared_names = set()
+        self.numeric_names = set()
+        self.relied_on, self.assumed_tops = set(), set()
+        self.old_cwd, self.old_cwd_count = (), 0
         self._before = {}
         self.arrays = Arrays(source)
-        self.assigned = []
+        self.array_words = []
         self.reaches, self.substitutes = [], []
-        self.feeding = Feeding([], [])
+        self.process_substitutions = ProcessSubstitutions([], [])
 
     def read_list(self, ends: frozenset[str]) -> Flow:
         """Read a list of commands up to one of the words *ends*, a `)`, a `;;` or the end of the source."""
@@ -335,20 +335,20 @@ class Scanner:
     @contextmanager
     def subprocess_scope(self, label: str) -> Generator[None]:
         """Parse commands that run in a process of their own: their changes of the folder and of variables end with it."""
-        here, moves, within, names, branches = self.cwd, self.moves, self.within, self.set_names, self.branches
+        here, moves, within, names, branches = self.cwd, self.cd_count, self.within, self.set_names, self.branches
         self.within = (*within, label)
         if label == "subshell" and not any(one.startswith("function ") for one in within):
             self.branches = 0  # If it runs, it begins in this folder, and it cannot move later commands.
         yield
-        self.cwd, self.moves, self.within, self.set_names, self.branches = here, moves, within, names, branches
+        self.cwd, self.cd_count, self.within, self.set_names, self.branches = here, moves, within, names, branches
 
     @contextmanager
     def collecting(self) -> Generator[None]:
         """Collect the commands in substitutions among the words of one command."""
-        outer = self.feeding, self.substitutes
-        self.feeding, self.substitutes = Feeding([], []), []
+        outer = self.process_substitutions, self.substitutes
+        self.process_substitutions, self.substitutes = ProcessSubstitutions([], []), []
         yield
-        self.feeding, self.substitutes = outer
+        self.process_substitutions, self.substitutes = outer
 
     def emit(self, command: Command) -> int:
         """Append *command*; return its position."""
@@ -359,7 +359,7 @@ class Scanner:
 
     def record_span(self, start: int, made: int = 1) -> None:
         """Record the span of a word from *start* to here, which expands to *made* words."""
-        self.spans.add((start, self.at))
-        self._made += made
-        if self._made > MAX_WORDS:
+        self.word_spans.add((start, self.at))
+        self._word_count += made
+        if self._word_count > MAX_WORDS:
             raise NotUnderstood(f"The command line has more than {MAX_WORDS} words.")

@@ -33,7 +33,7 @@ def parse(
     *,
     is_posix: bool = False,
     enters: int = 0,
-    settles: bool = False,
+    is_line: bool = False,
     lists: bool = False,
 ) -> Script:
     """Parse a line of shell source.
@@ -43,7 +43,7 @@ def parse(
         workspace: The absolute path of the workspace, so that an absolute `cd` into it is understood.
         enters: Each `cd` before this position to a folder that its text determines is taken to succeed. The caller has to
             check that on disk.
-        settles: Whether the source is a whole line, which a new bash runs: then variables hold what the line sets.
+        is_line: Whether the source is a whole line, which a new bash runs: then variables hold what the line sets.
         lists: Whether loops may run over names on disk. The caller has to check the names.
         is_posix: Whether the shell may be one other than bash. Constructs that other shells parse differently are refused.
 
@@ -58,7 +58,7 @@ def parse(
     if (script := parse_plain(source, workspace, enters=enters)) is not None:
         return script
 
-    return shell_lists.read_line(source, workspace, is_posix=is_posix, enters=enters, settles=settles, lists=lists)
+    return shell_lists.read_line(source, workspace, is_posix=is_posix, enters=enters, is_line=is_line, lists=lists)
 
 
 def command_of_argv(words: tuple[str, ...]) -> Command:

@@ -48,7 +48,7 @@ def read_source(scanner: Scanner) -> Script:
 
 def _substitute_values(scanner: Scanner) -> None:
     """Replace variables by their certain values in the words that use them."""
-    if not (scanner.set_values or scanner.numbers):
+    if not (scanner.set_values or scanner.numeric_names):
         return
     is_told = not (scanner.functions or scanner.unsupported or _changes_ifs(scanner))
     certain = certain_values(scanner.commands, scanner.set_values) if is_told else {}
@@ -58,11 +58,11 @@ def _substitute_values(scanner: Scanner) -> None:
         scanner.mark_unsupported("A loop runs over what variables hold, and that cannot be determined.")
     if any(certain.get(name) != value for name, value in scanner.fixed_values.items()):
         scanner.mark_unsupported("What names a variable holds cannot be determined.")
-    if not all(name in certain and certain[name].named_by == REPOSITORY_TOP for name in scanner.tops):
+    if not all(name in certain and certain[name].named_by == REPOSITORY_TOP for name in scanner.assumed_tops):
         scanner.mark_unsupported("It goes to what a variable holds, and that cannot be determined.")
-    if not are_numbers(scanner.numbers, certain):
+    if not are_numbers(scanner.numeric_names, certain):
         scanner.mark_unsupported("An arithmetic expression holds more than numbers.")
-    compared = scanner.compared | scanner.numbers
+    compared = scanner.compared_names | scanner.numeric_names
     scanner.commands[:] = substitute_known_values(scanner.commands, scanner.set_values, certain, compared)
 
 
@@ -77,8 +77,8 @@ def _changes_ifs(scanner: Scanner) -> bool:
 
 def read_nested(scanner: Scanner, text: str) -> Script:
     """Parse *text*, which runs at the current position, as a source of its own."""
-    scanner.inners += 1
-    if scanner.inners > MAX_COMMANDS:
+    scanner.inner_sources += 1
+    if scanner.inner_sources > MAX_COMMANDS:
         raise NotUnderstood(f"The command line has more than {MAX_COMMANDS} texts between backticks.")
     with scanner.nested():
         inner = Scanner(
@@ -90,10 +90,10 @@ def read_nested(scanner: Scanner, text: str) -> Script:
             enters=scanner.enters if scanner.enters > len(scanner.source) else 0,
         )
         inner.cwd, inner.branches = scanner.cwd, scanner.branches
-        inner.inners = scanner.inners
+        inner.inner_sources = scanner.inner_sources
         inner.values, inner.patterns = dict(scanner.values), dict(scanner.patterns)
         script = read_source(inner)
-    scanner.inners = inner.inners
+    scanner.inner_sources = inner.inner_sources
     return script
 
 

@@ -41,7 +41,7 @@ class Target(NamedTuple):
 def read_target(scanner: Scanner) -> Target:
     """Read `name[key]=` or `name[key]+=`, where `name[` comes next."""
     start, found = scanner.at, _NAME.match(scanner.source, scanner.at)
-    if found is None or not scanner.settles:
+    if found is None or not scanner.is_line:
         raise scanner.fail(_WHY)
     name, scanner.at = found[1], found.end() - 1
     key = _read_bracketed_key(scanner)
@@ -59,7 +59,7 @@ def read_target(scanner: Scanner) -> Target:
 def read_key(scanner: Scanner, name: str, *, is_associative: bool) -> Word:
     """Read `[key]=`, which begins here, among the words of the array *name*; `declare -A` may precede it."""
     start = scanner.at
-    key = _read_bracketed_key(scanner) if scanner.settles else None
+    key = _read_bracketed_key(scanner) if scanner.is_line else None
     if key is None or not (is_associative or _is_permitted(scanner, name, key)) or not scanner.take("="):
         scanner.at = start
         raise scanner.fail(_WHY)
@@ -74,7 +74,7 @@ def _read_bracketed_key(scanner: Scanner) -> Word | None:
         return literal(found["key"].strip("'\""))
     if found := _VARIABLE.match(scanner.source, start):
         name = found["variable"].strip("${}")
-        scanner.compared.add(name)
+        scanner.compared_names.add(name)
         if scanner.notes is not None:
             scanner.notes.note_expansion(scanner.source, *found.span("variable"), quoted=True)
         scanner.at = found.end()
@@ -89,7 +89,7 @@ def _is_permitted(scanner: Scanner, name: str, key: Word) -> bool:
     variable = _variable_in_key(key)
     if variable not in scanner.set_names:
         return False
-    scanner.numbers.add(variable)
+    scanner.numeric_names.add(variable)
     return True
 
 
@@ -101,7 +101,7 @@ def _variable_in_key(key: Word) -> str:
 def mark_checked_name(scanner: Scanner, word: Word) -> Word:
     """Mark *word*, an argument of `-v` or `unset`, as `CHECKED_NAME` if bash evaluates nothing in it."""
     found = _TESTED.fullmatch(word.text or "")
-    if found is None or not scanner.settles:
+    if found is None or not scanner.is_line:
         return word
     is_plain = found["key"] is None or _is_permitted(scanner, found["name"], literal(found["key"]))
     return word._replace(named_by=CHECKED_NAME) if is_plain else word

@@ -152,7 +152,7 @@ def _read_process_substitution(scanner: Scanner, pieces: list[Piece]) -> Piece:
     if pieces:
         raise scanner.fail("A process substitution stands within a word.")
     scanner.bash_only("A process substitution")
-    outer, kind = scanner.feeding, scanner.source[scanner.at]
+    outer, kind = scanner.process_substitutions, scanner.source[scanner.at]
     scanner.at += 2
     positions = read_substitution(scanner)
     (outer.inputs if kind == "<" else outer.outputs).extend(positions)
@@ -183,7 +183,7 @@ def read_assignment(scanner: Scanner, *, declares: bool | None = None) -> Assign
     form = f"{name}={value.form}" if value.is_literal and operator == "=" else scanner.source[start : scanner.at]
     if value.form.startswith("(") and value.splits:
         is_again, keys = form in scanner.arrays.pending, tuple(scanner.arrays.keys)
-        setting = ArrayAssignment(tuple(scanner.assigned), keys, operator == "+=", is_element=False)
+        setting = ArrayAssignment(tuple(scanner.array_words), keys, operator == "+=", is_element=False)
         scanner.arrays.pending[form] = None if is_again else setting
     scanner.learn(name, value, adds=operator == "+=")
     return Assignment(name, value, form)
@@ -248,5 +248,5 @@ def _read_array(scanner: Scanner, name: str, *, is_associative: bool) -> list[Wo
             words += found
             keys += [None] * len(found)
         scanner.skip_newlines()
-    scanner.assigned, scanner.arrays.keys = words, keys
+    scanner.array_words, scanner.arrays.keys = words, keys
     return words

@@ -215,7 +215,7 @@ def test_names_of_elsewhere_and_what_changes_more_stay_uncovered(line: str) -> N
 def test_both_lines_run_the_same_words(line: str, tmp_path: Path) -> None:
     """Bash hands the same words to the programs of the line as it is and of the line as it is judged."""
     scanner = Scanner(line, str(tmp_path), lists.read_list)
-    scanner.settles = scanner.lists = True
+    scanner.is_line = scanner.lists = True
     scanner.notes = Notes()
     read_source(scanner)
     written = line_rewrites.rewrite_line(scanner)
