@@ -24,7 +24,7 @@ from toolcharter.guards.secrets.tables import tokens
 from toolcharter.profile import settings
 from toolcharter.profile.forms import FORMS, Expected, FormKey, OneOrMore, TextOr, key_descriptions, keys_of
 from toolcharter.profile.schema import ProfileFile
-from toolcharter.testing.readme import tables
+from toolcharter.testing.readme import table_rows
 
 Defaults = dict[str, str]
 
@@ -91,7 +91,7 @@ def tool_reasons() -> str:
     shared = {f"`{reason}`" for reason in (*CORE_REASONS, *GUARD_REASONS)}
     found: list[tuple[str, ...]] = []
     for folder in _plugin_folders():
-        for row in tables((folder / "README.md").read_text()):
+        for row in table_rows((folder / "README.md").read_text()):
             if "reason" in row.cells and row.cells["reason"] not in shared:
                 reason, outcome, *_, meaning = row.cells.values()
                 found.append((reason, f"[{folder.name}](../plugins/{folder.name}/README.md)", outcome, meaning))

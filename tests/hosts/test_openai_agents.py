@@ -12,7 +12,7 @@ pytest.importorskip("agents")
 
 from toolcharter import AgentRequest, AgentResult, Caller, LiveToolbox, ToolError, open_live
 from toolcharter.gate.agents import AgentLauncher, AgentThread
-from toolcharter.testing.contract import undocumented
+from toolcharter.testing.contract import find_undocumented_fields
 from toolcharter.testing.readme import documented_defaults
 from toolcharter_openai.run_agent import SPEC
 
@@ -179,4 +179,4 @@ def test_its_page_has_each_field() -> None:
     documented = documented_defaults(page)
 
     assert set(documented) == {*SPEC.policy.model_fields}
-    assert undocumented(SPEC, documented) == []
+    assert find_undocumented_fields(SPEC, documented) == []

@@ -16,7 +16,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from toolcharter import AgentRequest, AgentResult, Caller, LiveToolbox, ToolError, open_live
 from toolcharter.gate.agents import AgentLauncher, AgentThread
-from toolcharter.testing.contract import undocumented
+from toolcharter.testing.contract import find_undocumented_fields
 from toolcharter.testing.readme import documented_defaults
 from toolcharter_pydantic_ai.run_agent import SPEC, PydanticAIAgents, PydanticAIPolicy
 
@@ -143,4 +143,4 @@ def test_its_page_has_each_field() -> None:
     documented = documented_defaults(page)
 
     assert set(documented) == {*SPEC.policy.model_fields}
-    assert undocumented(SPEC, documented) == []
+    assert find_undocumented_fields(SPEC, documented) == []

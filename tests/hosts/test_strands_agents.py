@@ -14,7 +14,7 @@ pytest.importorskip("strands")
 from toolcharter import AgentRequest, AgentResult, Caller, ConfigurationError, LiveToolbox, ToolError, open_live
 from toolcharter._lazy import forget_names
 from toolcharter.gate.agents import AgentLauncher, AgentThread
-from toolcharter.testing.contract import undocumented
+from toolcharter.testing.contract import find_undocumented_fields
 from toolcharter.testing.readme import documented_defaults
 from toolcharter_strands.run_agent import SPEC
 
@@ -241,4 +241,4 @@ def test_its_page_has_each_field() -> None:
     documented = documented_defaults(page)
 
     assert set(documented) == {*SPEC.policy.model_fields}
-    assert undocumented(SPEC, documented) == []
+    assert find_undocumented_fields(SPEC, documented) == []

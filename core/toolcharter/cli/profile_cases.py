@@ -75,8 +75,8 @@ def _run_cases(file: str, plan: "Plan", workspace: str, coverage: "ReasonCoverag
                 result = cases.run_case(toolbox, case)
                 passed, text = result.passed, result.explain()
             except observe.ContractBroken as error:
-                passed, text = False, f"{case.place}: {cases.name_of(case)}\n  {error}"
-            verdicts.append(CaseVerdict(cases.name_of(case), case.place, passed, text))
+                passed, text = False, f"{case.place}: {cases.case_name(case)}\n  {error}"
+            verdicts.append(CaseVerdict(cases.case_name(case), case.place, passed, text))
     finally:
         errors = toolbox.close_shared()
     for raised in errors:

@@ -80,12 +80,12 @@ def parse_actions(text: str) -> ParsedActions:
     actions: list[ModelAction] = []
     faults: list[str] = []
     first = len(text)
-    for start, found in _objects(text):
+    for start, found in _find_objects(text):
         first = min(first, start)
         try:
             if isinstance(found, _Malformed):
                 raise found
-            action = _action(found)
+            action = _to_action(found)
         except _Malformed as error:
             line = text.count("\n", 0, start) + 1
             faults.append(f"{line}:{start - text.rfind(chr(10), 0, start)}: {error}")
@@ -97,7 +97,7 @@ def parse_actions(text: str) -> ParsedActions:
     return ParsedActions(tuple(actions), text[:first].strip(), tuple(faults))
 
 
-def _objects(text: str) -> Iterator[tuple[int, dict[str, Any] | _Malformed]]:
+def _find_objects(text: str) -> Iterator[tuple[int, dict[str, Any] | _Malformed]]:
     """Yield each outermost JSON object with its start. A broken object ends at its closing brace, or with the text."""
     end = 0
     while (begun := _OBJECT.search(text, end)) is not None:
@@ -135,7 +135,7 @@ def _reject_constant(name: str) -> Any:
 _DECODER = json.JSONDecoder(object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant)
 
 
-def _action(found: Mapping[str, Any]) -> ModelAction | None:
+def _to_action(found: Mapping[str, Any]) -> ModelAction | None:
     """Return the action in *found*; None if it is data.
 
     Raises:
@@ -146,9 +146,9 @@ def _action(found: Mapping[str, Any]) -> ModelAction | None:
     if kind is not None and not isinstance(kind, str):
         raise _Malformed("`type` must be a text")
     if kind in _FORMS:
-        return ModelAction(kind, "execute_code" if kind == "execute_code" else None, _fields(found, kind))  # type: ignore[arg-type]
+        return ModelAction(kind, "execute_code" if kind == "execute_code" else None, _argument_fields(found, kind))  # type: ignore[arg-type]
     if kind == "done" or (kind is None and (_is_done(found) or (tool is None and found.keys() & set(_SAID)))):
-        return _done(found)
+        return _done_action(found)
     if kind == "tool" or (kind is None and tool is not None):
         return _tool_action(found, tool, may_be_flat="tool" in found)
     if kind is None:
@@ -163,7 +163,7 @@ def _is_done(found: Mapping[str, Any]) -> bool:
     return found.get("done") is True or (isinstance(name, str) and name.lower() == "done")
 
 
-def _done(found: Mapping[str, Any]) -> ModelAction:
+def _done_action(found: Mapping[str, Any]) -> ModelAction:
     said = [found[key] for key in _SAID if found.get(key) is not None]
     if any(not isinstance(one, str) for one in said):
         raise _Malformed("the final message must be a text")
@@ -198,7 +198,7 @@ _FORMS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
 """The fields of each action that is no tool call, each with its type and whether it is required."""
 
 
-def _fields(found: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _argument_fields(found: Mapping[str, Any], kind: str) -> dict[str, Any]:
     form = _FORMS[kind]
     for key in found:
         if key != "type" and key not in form:

@@ -79,9 +79,13 @@ class ForeignTools:
 
     async def arefuse(self, name: str, args: Mapping[str, Any], why: str, **ids: str | None) -> ToolResult:
         """Make a call that fails when its arguments are read, before any rule is evaluated or any person is asked."""
-        ours = self.toolbox.built_tool(name)
-        tool = _build_foreign_tool(self.toolbox, name, None, "custom", is_async=True) if ours is None else ours
-        return await self.toolbox.pipeline_for(replace(tool, reader=_Refusing(tool, why))).acall(args, **ids)
+        profile_tool = self.toolbox.built_tool(name)
+        tool = (
+            _build_foreign_tool(self.toolbox, name, None, "custom", is_async=True)
+            if profile_tool is None
+            else profile_tool
+        )
+        return await self.toolbox.pipeline_for(replace(tool, reader=_RefusingReader(tool, why))).acall(args, **ids)
 
     async def adecide(
         self, name: str, args: Mapping[str, Any], parameters: Mapping[str, Any] | None, kind: Kind
@@ -89,7 +93,7 @@ class ForeignTools:
         """Return what the gate would decide about a call. Runs, counts and logs nothing."""
         return (await adry_run(self._pipeline(name, parameters, kind, is_async=True), args)).decision
 
-    def isolated(self, name: str) -> CallPipeline | None:
+    def isolated_pipeline(self, name: str) -> CallPipeline | None:
         """Return a pipeline of the tool *name* with its body in a thread of its own; None if it needs no thread."""
         if name not in self._isolated:
             tool = self.toolbox.built_tool(name)
@@ -105,11 +109,11 @@ class ForeignTools:
         known = self._known.get((name, kind, is_async))
         if known is None or known[0] != parameters:
             parameters = deepcopy(parameters)  # the host may change its own copy later
-            ours = self.toolbox.built_tool(name)
+            profile_tool = self.toolbox.built_tool(name)
             tool = (
                 _build_foreign_tool(self.toolbox, name, parameters, kind, is_async=is_async)
-                if ours is None
-                else _build_with_own_checks(self.toolbox, ours, is_async=is_async)
+                if profile_tool is None
+                else _build_with_own_checks(self.toolbox, profile_tool, is_async=is_async)
             )
             if len(self._known) >= MAX_KNOWN:  # a model may invent any number of names
                 self._known.clear()
@@ -117,7 +121,7 @@ class ForeignTools:
         return known[1]
 
 
-class _Refusing(ArgumentReader):
+class _RefusingReader(ArgumentReader):
     """Reads the arguments for the events, and then refuses them."""
 
     def __init__(self, tool: BuiltTool, why: str) -> None:
@@ -137,7 +141,7 @@ def _build_foreign_tool(
     spec = ToolSpec(
         name, ToolPolicy, _never_built, kind=kind, parameters=parameters or _OPEN, isolate=not is_async, safety="high"
     )
-    function = ToolFunction(_arun if is_async else _run, {}, None, is_async)
+    function = ToolFunction(_arun_body if is_async else _run_body, {}, None, is_async)
     limits = toolbox.limits_for(name)
     return BuiltTool(
         spec=spec,
@@ -152,9 +156,9 @@ def _build_foreign_tool(
     )
 
 
-def _build_with_own_checks(toolbox: Toolbox, ours: BuiltTool, *, is_async: bool) -> BuiltTool:
-    """Build a copy of the profile's tool *ours* with a body of the host; its arguments, rules and own checks stay."""
-    name = ours.spec.name
+def _build_with_own_checks(toolbox: Toolbox, profile_tool: BuiltTool, *, is_async: bool) -> BuiltTool:
+    """Build a copy of the profile's tool *profile_tool* with a body of the host; its arguments, rules and own checks stay."""
+    name = profile_tool.spec.name
 
     def run(**values: Any) -> Any:
         _raise_refusal(toolbox.decide(name, values))
@@ -164,11 +168,11 @@ def _build_with_own_checks(toolbox: Toolbox, ours: BuiltTool, *, is_async: bool)
         _raise_refusal(await toolbox.adecide(name, values))
         return await _BODY.get()(values)
 
-    spec = replace(ours.spec, staged=False, isolate=not is_async)
+    spec = replace(profile_tool.spec, staged=False, isolate=not is_async)
     return replace(
-        ours,
+        profile_tool,
         spec=spec,
-        function=ToolFunction(arun if is_async else run, ours.function.parameters, None, is_async),
+        function=ToolFunction(arun if is_async else run, profile_tool.function.parameters, None, is_async),
         reasons=None,
     )
 
@@ -181,13 +185,13 @@ def _raise_refusal(decision: Decision) -> None:
         raise ToolError(decision.message or "", reason=decision.reason or "", hint=decision.hint)
 
 
-def _run(**values: Any) -> Any:
+def _run_body(**values: Any) -> Any:
     return _BODY.get()(values)
 
 
-async def _arun(**values: Any) -> Any:
+async def _arun_body(**values: Any) -> Any:
     return await _BODY.get()(values)
 
 
 def _never_built(_workspace: Path, _policy: ToolPolicy, _rt: ToolRuntime) -> Callable[..., Any]:
-    return _run
+    return _run_body

@@ -66,13 +66,13 @@ def formatted(tools: Iterable[HostTool], form: Format, *, strict: bool = False) 
     Source: OpenAI "Function calling", Anthropic "Tool use", MCP 2026-07-28 "Tools".
     """
     if form == "openai":
-        return [{"type": "function", **_function(tool, strict=strict)} for tool in tools]
+        return [{"type": "function", **_function_schema(tool, strict=strict)} for tool in tools]
     if form == "openai-chat":
-        return [{"type": "function", "function": _function(tool, strict=strict)} for tool in tools]
+        return [{"type": "function", "function": _function_schema(tool, strict=strict)} for tool in tools]
     if form == "anthropic":
         return [{"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in tools]
     if form == "mcp":
-        return [_mcp(tool) for tool in tools]
+        return [_mcp_tool(tool) for tool in tools]
     if form == "json":
         return [tool._asdict() for tool in tools]
     raise ValueError(f"{form!r} is none of {', '.join(FORMATS)}.")
@@ -91,12 +91,12 @@ def arguments_of(text: str) -> Any:
         return text
 
 
-def _function(tool: HostTool, *, strict: bool) -> dict[str, Any]:
+def _function_schema(tool: HostTool, *, strict: bool) -> dict[str, Any]:
     parameters = strict_schema(tool.parameters) if strict else tool.parameters
     return {"name": tool.name, "description": tool.description, "parameters": parameters, "strict": strict}
 
 
-def _mcp(tool: HostTool) -> dict[str, Any]:
+def _mcp_tool(tool: HostTool) -> dict[str, Any]:
     annotations = {
         "title": tool.name,
         "readOnlyHint": tool.reads_only,
@@ -133,30 +133,31 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Source: OpenAI "Structured model outputs", "Supported schemas".
     """
     strict: dict[str, Any] = deepcopy(dict(schema))
-    return _closed(strict)
+    return _close_objects(strict)
 
 
-def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+def _close_objects(schema: dict[str, Any]) -> dict[str, Any]:
     properties = schema.get("properties")
     if isinstance(properties, dict):
         required = set(schema.get("required", ()))
         schema["properties"] = {
-            name: _closed(item) if name in required else _nullable(_closed(item)) for name, item in properties.items()
+            name: _close_objects(item) if name in required else _make_nullable(_close_objects(item))
+            for name, item in properties.items()
         }
         schema["required"] = list(properties)
         schema["additionalProperties"] = False
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            schema[key] = _closed(schema[key])
+            schema[key] = _close_objects(schema[key])
     for key in ("anyOf", "allOf", "oneOf"):
         if isinstance(schema.get(key), list):
-            schema[key] = [_closed(item) if isinstance(item, dict) else item for item in schema[key]]
+            schema[key] = [_close_objects(item) if isinstance(item, dict) else item for item in schema[key]]
     definitions = schema.get("$defs")
     if isinstance(definitions, dict):
-        schema["$defs"] = {name: _closed(item) for name, item in definitions.items()}
+        schema["$defs"] = {name: _close_objects(item) for name, item in definitions.items()}
     return schema
 
 
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+def _make_nullable(schema: dict[str, Any]) -> dict[str, Any]:
     schema.pop("default", None)  # strict mode does not support it
     return {"anyOf": [schema, {"type": "null"}]}

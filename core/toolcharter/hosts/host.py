@@ -16,7 +16,7 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.hosts.foreign import AsyncBody, Body, ForeignTools
 from toolcharter.hosts.formats import Format, HostTool, formatted
 from toolcharter.hosts.pending import Asked, PendingApprovals, Question, collect_questions
-from toolcharter.hosts.results import HostResult, described, structured
+from toolcharter.hosts.results import HostResult, described, structured_value
 
 if TYPE_CHECKING:
     from toolcharter.api.explanation import Explanation
@@ -102,7 +102,7 @@ class Host:
 
     def tools(self, caller: Caller | None = None) -> list[HostTool]:
         """Return the tools that *caller* sees, always in the profile's order."""
-        return [described(tool) for tool in self._view(caller).values()]
+        return [described(tool) for tool in self._view_for(caller).values()]
 
     def has(self, name: str) -> bool:
         """Whether *name* is the name or an alias of one of the profile's tools, ignoring case."""
@@ -131,8 +131,8 @@ class Host:
             caller: Who calls; by default the host's own caller.
         """
         with collect_questions() as asked:
-            result = self._present(caller, lambda box: box.call(name, args, call_id=call_id, parent_id=parent_id))
-        return self._answered(result, asked, name, args, caller)
+            result = self._call_current(caller, lambda box: box.call(name, args, call_id=call_id, parent_id=parent_id))
+        return self._to_host_result(result, asked, name, args, caller)
 
     async def acall(
         self,
@@ -151,8 +151,8 @@ class Host:
             present = self._live.current
             try:
                 with collect_questions() as asked:
-                    result = await self._in_a_thread(caller, name, args, call_id, parent_id)
-                return self._answered(result, asked, name, args, caller)
+                    result = await self._call_in_thread(caller, name, args, call_id, parent_id)
+                return self._to_host_result(result, asked, name, args, caller)
             except ToolboxClosed:
                 if self._live.is_closed or self._live.current is present:
                     raise
@@ -189,13 +189,13 @@ class Host:
             SpecError: *name* is not valid as a tool's name, or *parameters* is no schema.
         """
         with collect_questions() as asked:
-            result = self._present(
+            result = self._call_current(
                 caller,
-                lambda _: self._kept(caller).call(
+                lambda _: self._foreign_tools(caller).call(
                     name, args, body, parameters, kind, call_id=call_id, parent_id=parent_id
                 ),
             )
-        return self._answered(result, asked, name, args, caller, kind)
+        return self._to_host_result(result, asked, name, args, caller, kind)
 
     async def agovern(
         self,
@@ -213,10 +213,10 @@ class Host:
         while True:
             present = self._live.current
             try:
-                foreign, ids = self._kept(caller), {"call_id": call_id, "parent_id": parent_id}
+                foreign, ids = self._foreign_tools(caller), {"call_id": call_id, "parent_id": parent_id}
                 with collect_questions() as asked:
                     result = await foreign.acall(name, args, body, parameters, kind, **ids)
-                return self._answered(result, asked, name, args, caller, kind)
+                return self._to_host_result(result, asked, name, args, caller, kind)
             except ToolboxClosed:
                 if self._live.is_closed or self._live.current is present:
                     raise
@@ -234,8 +234,8 @@ class Host:
 
         Writes the call's events, but evaluates no rule and asks no person. *why* is for the model; see `govern`.
         """
-        result = await self._kept(caller).arefuse(name, args, why, call_id=call_id)
-        return self._answered(result, {}, name, args, caller, "custom")
+        result = await self._foreign_tools(caller).arefuse(name, args, why, call_id=call_id)
+        return self._to_host_result(result, {}, name, args, caller, "custom")
 
     async def adecide(
         self,
@@ -255,14 +255,14 @@ class Host:
             kind: `custom` or `mcp` for a tool of the host's own, which `govern` would call.
             caller: As for `call`.
         """
-        toolbox = self._view(caller)
+        toolbox = self._view_for(caller)
         if kind is None or toolbox.built_tool(name) is not None:
             return await toolbox.adecide(name, args)
-        return await self._kept(caller).adecide(name, args, parameters, kind)
+        return await self._foreign_tools(caller).adecide(name, args, parameters, kind)
 
     async def aexplain(self, name: str, args: Mapping[str, Any], *, caller: Caller | None = None) -> "Explanation":
         """Explain the decision about a call, stage by stage. Runs, counts and logs nothing."""
-        return await self._view(caller).aexplain(name, args)
+        return await self._view_for(caller).aexplain(name, args)
 
     def answer(
         self,
@@ -288,7 +288,7 @@ class Host:
         Raises:
             StateRejected: *state* is another host's, expired, already answered or for another call, or *body* is missing.
         """
-        question, call_id = self._redeemed(state, answer, of, has_body=body is not None)
+        question, call_id = self._redeem_and_grant(state, answer, of, has_body=body is not None)
         tool, args, caller = question.tool, question.args, question.caller
         try:
             if body is None or question.kind is None:
@@ -308,7 +308,7 @@ class Host:
         parameters: Mapping[str, Any] | None = None,
     ) -> HostResult:
         """`answer` from asynchronous code."""
-        question, call_id = self._redeemed(state, answer, of, has_body=body is not None)
+        question, call_id = self._redeem_and_grant(state, answer, of, has_body=body is not None)
         tool, args, caller = question.tool, question.args, question.caller
         try:
             if body is None or question.kind is None:
@@ -340,40 +340,40 @@ class Host:
     ) -> None:
         self.close()
 
-    def _view(self, caller: Caller | None) -> Toolbox:
+    def _view_for(self, caller: Caller | None) -> Toolbox:
         toolbox = self._live.current
         return toolbox if caller is None or caller == self._caller else toolbox.for_caller(caller)
 
-    async def _in_a_thread(
+    async def _call_in_thread(
         self, caller: Caller | None, name: str, args: Mapping[str, Any], call_id: str | None, parent_id: str | None
     ) -> ToolResult:
         """Call a tool. A synchronous body does not block the event loop, and is abandoned if the task is cancelled."""
-        foreign = self._kept(caller)
-        pipeline = foreign.isolated(name)
+        foreign = self._foreign_tools(caller)
+        pipeline = foreign.isolated_pipeline(name)
         if pipeline is None:
             return await foreign.toolbox.acall(name, args, call_id=call_id, parent_id=parent_id)
         return await pipeline.acall(args, call_id=call_id, parent_id=parent_id)
 
-    def _present(self, caller: Caller | None, call: Callable[[Toolbox], ToolResult]) -> ToolResult:
+    def _call_current(self, caller: Caller | None, call: Callable[[Toolbox], ToolResult]) -> ToolResult:
         while True:
             present = self._live.current
             try:
-                return call(self._view(caller))
+                return call(self._view_for(caller))
             except ToolboxClosed:
                 if self._live.is_closed or self._live.current is present:
                     raise
 
-    def _kept(self, caller: Caller | None) -> ForeignTools:
+    def _foreign_tools(self, caller: Caller | None) -> ForeignTools:
         """Return the current tools of *caller*, with cached pipelines."""
         present, who = self._live.current, caller or self._caller
         known = self._foreign.get(who)
         if known is None or known[0] is not present:
             if len(self._foreign) >= MAX_CALLERS:
                 self._foreign.clear()
-            known = self._foreign[who] = (present, ForeignTools(self._view(caller)))
+            known = self._foreign[who] = (present, ForeignTools(self._view_for(caller)))
         return known[1]
 
-    def _answered(
+    def _to_host_result(
         self,
         result: ToolResult,
         asked: Asked,
@@ -383,9 +383,9 @@ class Host:
         kind: Kind | None = None,
     ) -> HostResult:
         pending = self._pending.pending(asked.get(result.call_id), name, args, caller or self._caller, kind)
-        return HostResult(result.text, structured(result), result.outcome != "ok", result, pending)
+        return HostResult(result.text, structured_value(result), result.outcome != "ok", result, pending)
 
-    def _redeemed(
+    def _redeem_and_grant(
         self,
         state: str,
         answer: ApprovalAnswer | Answer,

@@ -49,7 +49,7 @@ class PendingApproval(NamedTuple):
 
     def is_same_question(self, other: "PendingApproval") -> bool:
         """Whether *other* is the same question: about the same call, with the same reason and message."""
-        return _digest_of(self.request) == _digest_of(other.request)
+        return _question_digest(self.request) == _question_digest(other.request)
 
 
 class Question(NamedTuple):
@@ -61,7 +61,7 @@ class Question(NamedTuple):
     kind: Kind | None
     """`custom` or `mcp` for a host's own tool, whose body must be passed again; else None."""
     digest: str
-    """From `_digest_of`. It is bound to tool, arguments, workspace, profile, and why a person was asked."""
+    """From `_question_digest`. It is bound to tool, arguments, workspace, profile, and why a person was asked."""
     nonce: str
     expires_at: float
 
@@ -82,7 +82,7 @@ class PendingApprovals:
     def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | None:
         """Return the answer that was granted for exactly this call. Otherwise record the question, and return None."""
         with self._lock:
-            answer = self._granted.pop((request.call_id, _digest_of(request)), None)
+            answer = self._granted.pop((request.call_id, _question_digest(request)), None)
         asked = _ASKED.get()
         if answer is None and asked is not None:
             asked[request.call_id] = request
@@ -96,8 +96,8 @@ class PendingApprovals:
             return None
         expires_at = time.time() + MAX_AGE_S
         nonce = secrets.token_urlsafe(16)
-        question = Question(tool, args, caller, kind, _digest_of(request), nonce, expires_at)
-        return PendingApproval(self._signed(question), request, expires_at)
+        question = Question(tool, args, caller, kind, _question_digest(request), nonce, expires_at)
+        return PendingApproval(self._sign_question(question), request, expires_at)
 
     def redeem(self, state: str, of: tuple[str, Mapping[str, Any]] | None, *, has_body: bool) -> Question:
         """Verify *state* and redeem it.
@@ -106,7 +106,7 @@ class PendingApprovals:
             StateRejected: It was not made with this key, is for another call, has expired or was redeemed before, or a
                 body is missing.
         """
-        question = self._read(state)
+        question = self._verify_state(state)
         if question.kind is not None and not has_body:
             raise StateRejected(f"{question.tool!r} is a tool of the host's own: pass its body with the answer.")
         if of is not None and of != (question.tool, question.args):
@@ -134,23 +134,23 @@ class PendingApprovals:
         with self._lock:
             self._granted.pop((call_id, question.digest), None)
 
-    def _signed(self, question: Question) -> str:
+    def _sign_question(self, question: Question) -> str:
         body = json.dumps({**question._asdict(), "caller": asdict(question.caller)}, separators=(",", ":")).encode()
-        return self._written(body)
+        return self._encode_signed(body)
 
-    def _written(self, body: bytes) -> str:
-        return f"{_encoded(body)}.{_encoded(self._signature(body))}"
+    def _encode_signed(self, body: bytes) -> str:
+        return f"{_encode_base64(body)}.{_encode_base64(self._signature(body))}"
 
-    def _read(self, state: str) -> Question:
+    def _verify_state(self, state: str) -> Question:
         try:
             body = urlsafe_b64decode(state.partition(".")[0])
         except ValueError:
             raise StateRejected("This is no state of a pending approval.") from None
         # Compare the texts, because decoding ignores characters that are no Base64: one state would have many forms.
-        if not hmac.compare_digest(state.encode(errors="replace"), self._written(body).encode()):
+        if not hmac.compare_digest(state.encode(errors="replace"), self._encode_signed(body).encode()):
             raise StateRejected("The state was not made by this host, or was changed.")
         said: dict[str, Any] = json.loads(body)
-        said["caller"] = _caller(said["caller"])
+        said["caller"] = _parse_caller(said["caller"])
         return Question(**said)
 
     def _signature(self, body: bytes) -> bytes:
@@ -168,21 +168,21 @@ def collect_questions() -> Generator[Asked]:
         _ASKED.reset(token)
 
 
-def _caller(said: Mapping[str, Any]) -> Caller:
+def _parse_caller(said: Mapping[str, Any]) -> Caller:
     """Return the caller that a state names, with its delegation if another agent has started it."""
     given = said["delegation"]
     if given is None:
         return Caller(**said)
     top, tools, may_ask = given
-    known: dict[str, Any] = {**said, "delegation": Delegation(_caller(top), tuple(tools), may_ask)}
+    known: dict[str, Any] = {**said, "delegation": Delegation(_parse_caller(top), tuple(tools), may_ask)}
     return Caller(**known)
 
 
-def _digest_of(request: ApprovalRequest) -> str:
+def _question_digest(request: ApprovalRequest) -> str:
     """Return the SHA-256 of a question and its reason: a check may later ask another question about the same call."""
     asked = json.dumps((request.digest, request.reason, request.message))
     return hashlib.sha256(asked.encode()).hexdigest()
 
 
-def _encoded(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return urlsafe_b64encode(data).decode()

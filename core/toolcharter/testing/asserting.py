@@ -64,10 +64,10 @@ def assert_decision(decision: Decision, outcome: str, reason: str | None = None,
     if (decision.outcome, decision.reason, decision.stage) == wanted:
         return
     raise AssertionError(
-        _told(
+        _format_failure(
             "the decision differs",
-            expected=_joined(outcome, reason, stage),
-            got=_joined(decision.outcome, decision.reason, decision.stage),
+            expected=_format_verdict(outcome, reason, stage),
+            got=_format_verdict(decision.outcome, decision.reason, decision.stage),
             rule=f"{decision.rule.text} ({decision.rule.source})" if decision.rule else None,
             message=decision.message,
             hint=decision.hint,
@@ -102,13 +102,13 @@ def assert_events(events: Sequence[Mapping[str, Any]], names: Sequence[str], *, 
 def _side_by_side(names: Sequence[str], events: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     lines = []
     for name, event in zip_longest(names, events):
-        got = "-" if event is None else f"{event['event']}  ({_outcome(event)})"
+        got = "-" if event is None else f"{event['event']}  ({_format_outcome(event)})"
         mark = " " if event is not None and event["event"] == name else ">"
         lines.append(f"{mark} {name or '-':<{width}}  {got}")
     return lines
 
 
-def _outcome(event: Mapping[str, Any]) -> str:
+def _format_outcome(event: Mapping[str, Any]) -> str:
     return " ".join(str(event[key]) for key in ("tool", "outcome", "reason") if event.get(key))
 
 
@@ -117,10 +117,10 @@ def _assert_result(result: ToolResult, outcome: str, reason: str | None) -> None
     if (result.outcome, result.reason) == (outcome, reason):
         return
     raise AssertionError(
-        _told(
+        _format_failure(
             "the result differs",
-            expected=_joined(outcome, reason),
-            got=_joined(result.outcome, result.reason),
+            expected=_format_verdict(outcome, reason),
+            got=_format_verdict(result.outcome, result.reason),
             message=result.message,
             hint=result.hint,
             text=None if result.text == result.message else result.text[:_MAX_TEXT],
@@ -128,10 +128,10 @@ def _assert_result(result: ToolResult, outcome: str, reason: str | None) -> None
     )
 
 
-def _joined(outcome: str, reason: str | None, stage: str | None = None) -> str:
+def _format_verdict(outcome: str, reason: str | None, stage: str | None = None) -> str:
     return outcome + (f", reason {reason}" if reason else "") + (f", stage {stage}" if stage else "")
 
 
-def _told(headline: str, **lines: str | None) -> str:
+def _format_failure(headline: str, **lines: str | None) -> str:
     shown = (f"  {label.replace('_', ' '):<12}{text}" for label, text in lines.items() if text)
     return "\n".join([headline, *shown])

@@ -34,19 +34,19 @@ class CaseResult:
     @property
     def name(self) -> str:
         """The case's own name, or its call and expectation: `git action=push: deny`."""
-        return name_of(self.case)
+        return case_name(self.case)
 
     def explain(self) -> str:
         """Describe the expected and the actual decision, its stage and the place of the case, on several lines."""
         case, got = self.case, self.decision
         lines = {
             "call": f"{case.tool} {orjson.dumps(dict(case.args)).decode()}",
-            "expected": _verdict(case.expect, case.reason, case.stage),
-            "got": _verdict(got.outcome, got.reason, got.stage),
+            "expected": _format_verdict(case.expect, case.reason, case.stage),
+            "got": _format_verdict(got.outcome, got.reason, got.stage),
             "rule": got.rule and f"{got.rule.text} ({got.rule.source})",
             "message": got.message,
             "hint": got.hint,
-            "tool checks": _tool_checks(got),
+            "tool checks": _format_tool_checks(got),
         }
         shown = "".join(f"\n  {label:<12}{text}" for label, text in lines.items() if text)
         return f"{case.place or 'case'}: {self.name}{shown}"
@@ -72,39 +72,39 @@ def run_case(toolbox: Toolbox, case: Case) -> CaseResult:
     return CaseResult(case, toolbox.decide(case.tool, case.args))
 
 
-def name_of(case: Case) -> str:
+def case_name(case: Case) -> str:
     """Return the name of a case, or its call and expectation, on one line."""
     if case.name is not None:
-        return _printable(case.name)[:_MAX_NAME]
-    args = " ".join(f"{name}={_short(value)}" for name, value in case.args.items())
+        return _escape_to_one_line(case.name)[:_MAX_NAME]
+    args = " ".join(f"{name}={_format_value(value)}" for name, value in case.args.items())
     call = f"{case.tool} {args}".strip()
-    return f"{_printable(call)[:_MAX_NAME]}: {case.reason or case.expect}"
+    return f"{_escape_to_one_line(call)[:_MAX_NAME]}: {case.reason or case.expect}"
 
 
 def unique_names(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
     """Yield each case with a name that no other case of the profile has."""
     seen: dict[str, int] = {}
     for case in cases:
-        name = name_of(case).replace("::", ":")
+        name = case_name(case).replace("::", ":")
         seen[name] = seen.get(name, 0) + 1
         yield (name if seen[name] == 1 else f"{name} ({seen[name]})"), case
 
 
-def _printable(text: str) -> str:
+def _escape_to_one_line(text: str) -> str:
     """Return *text* on one line with its control characters escaped."""
     words = " ".join(text.split())
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in words)
 
 
-def _short(value: object) -> str:
+def _format_value(value: object) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _verdict(outcome: str, reason: str | None, stage: str | None) -> str:
+def _format_verdict(outcome: str, reason: str | None, stage: str | None) -> str:
     return outcome + (f", reason {reason}" if reason else "") + (f", stage {stage}" if stage else "")
 
 
-def _tool_checks(got: Decision) -> str | None:
+def _format_tool_checks(got: Decision) -> str | None:
     if got.tool_checks != "not_evaluated":
         return got.tool_checks
     if got.outcome == "allow":

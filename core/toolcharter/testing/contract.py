@@ -30,7 +30,7 @@ from toolcharter.loader.scan import EntryPoint, InstalledPlugins, find_installed
 from toolcharter.profile.model import Limits
 from toolcharter.testing.plugin import COVERAGE
 from toolcharter.testing.probe import Guesses
-from toolcharter.testing.readme import documented_defaults, documented_reasons, readme_of, says
+from toolcharter.testing.readme import documented_defaults, documented_reasons, read_readme, states_default
 from toolcharter.testing.samples import OPENING, SAMPLE_FILE, missing_fields, sample_arguments, sample_policies
 from toolcharter.testing.toolboxes import toolbox_of
 
@@ -68,15 +68,15 @@ class Contract:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise each test with the tools or the extensions that it applies to."""
         if "extension" in metafunc.fixturenames:
-            extensions = self._once(metafunc.config, extension_subjects)
+            extensions = self._find_once(metafunc.config, extension_subjects)
             metafunc.parametrize("extension", extensions, ids=[one.spec.name for one in extensions])
             return
-        found = self._once(metafunc.config, subjects)
+        found = self._find_once(metafunc.config, subjects)
         if metafunc.function.__name__ == "test_a_staged_body_acts_only_after_its_mark":
             found = [subject for subject in found if subject.spec.staged]
         metafunc.parametrize("subject", found, ids=[subject.spec.name for subject in found])
 
-    def _once(self, config: pytest.Config, find: Find) -> list[Subject]:
+    def _find_once(self, config: pytest.Config, find: Find) -> list[Subject]:
         """Return the result of *find*, which loads plugins, computed once per run for all clauses."""
         found = config.stash.setdefault(_FOUND, {})
         if (find, self.distributions) not in found:
@@ -85,8 +85,8 @@ class Contract:
 
     def test_the_spec_is_complete(self, subject: Subject, toolcharter_workspace: Path) -> None:
         """The tool and each of its arguments are described; capabilities and reasons are declared."""
-        with _toolbox(subject.spec, self.guesses, toolcharter_workspace) as toolbox:
-            _fail(subject, incomplete(subject.spec, toolbox[subject.spec.name]))
+        with _build_toolbox(subject.spec, self.guesses, toolcharter_workspace) as toolbox:
+            _fail(subject, find_missing_parts(subject.spec, toolbox[subject.spec.name]))
 
     def test_every_reason_is_documented(self, subject: Subject) -> None:
         """The README has a table headed `reason` with a row for each declared reason."""
@@ -99,28 +99,28 @@ class Contract:
 
     def test_every_policy_field_is_documented(self, subject: Subject) -> None:
         """The README has a table with a `default` column and a row for each field that gives its default."""
-        _fail(subject, undocumented(subject.spec, documented_defaults(subject.readme)))
+        _fail(subject, find_undocumented_fields(subject.spec, documented_defaults(subject.readme)))
 
     def test_defaults_let_the_least_through(self, subject: Subject) -> None:
         """`{}` is a valid policy, or lacks only required fields. No default of an opening field opens anything."""
-        _fail(subject, too_open(subject.spec, self.open_defaults.get(subject.spec.name, {})))
+        _fail(subject, find_open_defaults(subject.spec, self.open_defaults.get(subject.spec.name, {})))
 
     def test_events_are_in_order(self, subject: Subject, toolcharter_workspace: Path) -> None:
         """Calls of the tool write exactly the events of the contract, without faults."""
         events: list[dict[str, Any]] = []
         (toolcharter_workspace / SAMPLE_FILE).write_text("sample\n")
-        with _toolbox(subject.spec, self.guesses, toolcharter_workspace, events) as toolbox:
+        with _build_toolbox(subject.spec, self.guesses, toolcharter_workspace, events) as toolbox:
             own = self.guesses.samples.get(subject.spec.name, ())
             samples = (*sample_arguments(toolbox[subject.spec.name].parameters), *own)
-            _fail(subject, disorder(toolbox, subject.spec, samples, events))
+            _fail(subject, find_event_faults(toolbox, subject.spec, samples, events))
 
     def test_a_staged_body_acts_only_after_its_mark(self, subject: Subject, tmp_path_factory: Any) -> None:
         """Dry runs of sample calls write nothing, start no program except by `rt.inspect`, and use no network."""
-        _fail(subject, self._probed(subject, tmp_path_factory)["dry run"][subject.spec.name])
+        _fail(subject, self._run_probe(subject, tmp_path_factory)["dry run"][subject.spec.name])
 
     def test_import_and_construction_have_no_side_effects(self, subject: Subject, tmp_path_factory: Any) -> None:
         """Neither writes, prints, starts or connects anything. The constructor does not open a file, either."""
-        report, name = self._probed(subject, tmp_path_factory), subject.spec.name
+        report, name = self._run_probe(subject, tmp_path_factory), subject.spec.name
         _fail(
             subject,
             [
@@ -133,15 +133,15 @@ class Contract:
         """Like for tools: the README has a row for each reason, and one with its default for each policy field."""
         missing = {str(reason) for reason in extension.spec.reasons} - documented_reasons(extension.readme)
         rows = [f"the README's table of reasons has no row for `{reason}`" for reason in sorted(missing)]
-        _fail(extension, [*rows, *undocumented(extension.spec, documented_defaults(extension.readme))])
+        _fail(extension, [*rows, *find_undocumented_fields(extension.spec, documented_defaults(extension.readme))])
 
     def test_defaults_of_an_extension_let_the_least_through(self, extension: Subject) -> None:
         """Like for tools."""
-        _fail(extension, too_open(extension.spec, self.open_defaults.get(extension.spec.name, {})))
+        _fail(extension, find_open_defaults(extension.spec, self.open_defaults.get(extension.spec.name, {})))
 
     def test_building_an_extension_has_no_side_effects(self, extension: Subject, tmp_path_factory: Any) -> None:
         """Import and constructor write, print, start and connect nothing. The constructor opens no file, either."""
-        report, name = self._probed(extension, tmp_path_factory), extension.spec.name
+        report, name = self._run_probe(extension, tmp_path_factory), extension.spec.name
         _fail(
             extension,
             [
@@ -150,11 +150,11 @@ class Contract:
             ],
         )
 
-    def _probed(self, subject: Subject, tmp_path_factory: Any) -> Report:
+    def _run_probe(self, subject: Subject, tmp_path_factory: Any) -> Report:
         kind = "tools" if isinstance(subject.spec, ToolSpec) else "extensions"
         key = f"{kind} {subject.spec.name}"
         if key not in self.reports:
-            self.reports[key] = _probed(subject, kind, self.guesses, tmp_path_factory.mktemp("probe"))
+            self.reports[key] = _run_probe(subject, kind, self.guesses, tmp_path_factory.mktemp("probe"))
         return self.reports[key]
 
 
@@ -192,11 +192,11 @@ def subjects(distributions: Collection[str] = (), index: InstalledPlugins | None
     index = index or find_installed()
     tools = index.tools
     found: list[Subject] = []
-    for distribution in sorted(_wanted(distributions, index)):
+    for distribution in sorted(_wanted_distributions(distributions, index)):
         entries = {name: entry for name, entry in tools.items() if entry.distribution == distribution}
         loaded = load_plugins(dict.fromkeys(entries, "contract"), index=index)
         found += [
-            Subject(tool.spec, entries[name], readme_of(entries[name])) for name, tool in sorted(loaded.specs.items())
+            Subject(tool.spec, entries[name], read_readme(entries[name])) for name, tool in sorted(loaded.specs.items())
         ]
     return found
 
@@ -210,17 +210,17 @@ def extension_subjects(distributions: Collection[str] = (), index: InstalledPlug
         ConfigurationError: A distribution is not installed.
     """
     index = index or find_installed()
-    wanted, entries = _wanted(distributions, index), index.extensions
+    wanted, entries = _wanted_distributions(distributions, index), index.extensions
     plugins = [plugin for plugin in list_plugins(index) if normalise(plugin.distribution) in wanted]
     return [
-        Subject(spec, entries[name], readme_of(entries[name]))
+        Subject(spec, entries[name], read_readme(entries[name]))
         for plugin in plugins
         for name, spec in sorted(plugin.extension_specs.items())
         if name in entries
     ]
 
 
-def _wanted(distributions: Collection[str], index: InstalledPlugins) -> set[str]:
+def _wanted_distributions(distributions: Collection[str], index: InstalledPlugins) -> set[str]:
     known = {entry.distribution for entry in (*index.tools.values(), *index.extensions.values())}
     wanted = {normalise(name) for name in distributions} or known
     absent = sorted(wanted - known)
@@ -237,7 +237,7 @@ def _wanted(distributions: Collection[str], index: InstalledPlugins) -> set[str]
     return wanted
 
 
-def incomplete(spec: ToolSpec[Any], tool: Tool) -> list[str]:
+def find_missing_parts(spec: ToolSpec[Any], tool: Tool) -> list[str]:
     """Return what the spec, or the function that it builds, does not describe or declare."""
     properties: dict[str, Any] = tool.parameters.get("properties", {})
     actions = properties.get("action", {}).get("enum", ())
@@ -255,21 +255,23 @@ def incomplete(spec: ToolSpec[Any], tool: Tool) -> list[str]:
     ]
 
 
-def undocumented(spec: ToolSpec[Any] | ExtensionSpec[Any], documented: Mapping[str, list[str]]) -> list[str]:
+def find_undocumented_fields(
+    spec: ToolSpec[Any] | ExtensionSpec[Any], documented: Mapping[str, list[str]]
+) -> list[str]:
     """Return the fields of the policy that no table has, or that a table has with another default."""
     required = set(spec.policy.model_json_schema().get("required", ()))
     faults = []
-    for name, default in _defaults(spec).items():
+    for name, default in _policy_defaults(spec).items():
         if name not in documented:
             faults.append(f"no table with a `default` column in the README has a row for the field `{name}`")
-        elif name not in required and not any(says(cell, default) for cell in documented[name]):
+        elif name not in required and not any(states_default(cell, default) for cell in documented[name]):
             faults.append(
                 f"the default of `{name}` is {default!r}, and the README says {' or '.join(documented[name])}"
             )
     return faults
 
 
-def too_open(spec: ToolSpec[Any] | ExtensionSpec[Any], excused: Mapping[str, str]) -> list[str]:
+def find_open_defaults(spec: ToolSpec[Any] | ExtensionSpec[Any], excused: Mapping[str, str]) -> list[str]:
     """Return the defaults that permit more than necessary.
 
     A field whose name begins with `allow` or `extra` is closed if its default is empty or false. A list
@@ -281,21 +283,21 @@ def too_open(spec: ToolSpec[Any] | ExtensionSpec[Any], excused: Mapping[str, str
     except ValidationError as error:
         return [f"the policy {{}} is refused: {error}"]
     faults = []
-    for name, default in _defaults(spec).items():
+    for name, default in _policy_defaults(spec).items():
         opens = name.startswith(OPENING) and (default or default is None) and not _only_reads(spec, default)
         if (opens or (name.startswith(("enforce", "require")) and default is False)) and not excused.get(name):
             faults.append(f"the default of `{name}` is {default!r}, which permits more than necessary")
     return faults
 
 
-def disorder(
+def find_event_faults(
     toolbox: Toolbox, spec: ToolSpec[Any], samples: Iterable[dict[str, Any]], events: list[dict[str, Any]]
 ) -> list[str]:
     """Return the faults in the events that calls of the tool append to *events*.
 
     A call that would be allowed is made only if the tool's safety level is low or the tool only reads.
     """
-    harmless = spec.safety == "low" or _reads(spec, spec.all_capabilities())
+    harmless = spec.safety == "low" or _has_only_reads(spec, spec.all_capabilities())
     calls: list[Any] = [None]
     calls += [args for args in samples if harmless or toolbox.decide(spec.name, args).outcome != "allow"]
     faults = []
@@ -303,14 +305,14 @@ def disorder(
         events.clear()
         result = toolbox.call(spec.name, args)
         got = [event["event"] for event in events if event["call_id"] == result.call_id]
-        wanted = _events_for(result.outcome, events[-1]["stage"])
+        wanted = _expected_events(result.outcome, events[-1]["stage"])
         if got != wanted:
             faults.append(f"a call with {args!r} left {got}, not {wanted}")
         faults += [f"a call with {args!r} left the fault {word!r}" for word in events[-1].get("fault", ())]
     return faults
 
 
-def _events_for(outcome: str, stage: str | None) -> list[str]:
+def _expected_events(outcome: str, stage: str | None) -> list[str]:
     if stage == "arguments":
         return [BEFORE, AFTER]
     asked = (APPROVAL_REQUEST, APPROVAL_DECISION) if stage == "approval" else ()  # There is no approver.
@@ -321,17 +323,17 @@ def _only_reads(spec: ToolSpec[Any] | ExtensionSpec[Any], default: Any) -> bool:
     return (
         isinstance(spec, ToolSpec)
         and isinstance(default, list)
-        and all(_reads(spec, spec.capabilities_of(str(action))) for action in default)
+        and all(_has_only_reads(spec, spec.capabilities_of(str(action))) for action in default)
     )
 
 
-def _reads(spec: ToolSpec[Any], capabilities: frozenset[str] | None) -> bool:
+def _has_only_reads(spec: ToolSpec[Any], capabilities: frozenset[str] | None) -> bool:
     """Whether the capabilities only read. A bounded tool may run a program for that: its caller cannot choose it."""
     harmless = {"proc:exec"} if spec.kind == "builtin" else set[str]()
     return capabilities is not None and all(word.endswith(":read") or word in harmless for word in capabilities)
 
 
-def _defaults(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> dict[str, Any]:
+def _policy_defaults(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> dict[str, Any]:
     """Return the default of each field as JSON; False for a required field, which permits nothing by itself."""
     fields = spec.policy.model_fields
     filled = spec.policy.model_construct()
@@ -339,7 +341,7 @@ def _defaults(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> dict[str, Any]:
     return {name: False if fields[name].is_required() else dumped[name] for name in fields}
 
 
-def _toolbox(
+def _build_toolbox(
     spec: ToolSpec[Any], guesses: Guesses, workspace: Path, events: list[dict[str, Any]] | None = None
 ) -> Toolbox:
     """Build a toolbox with the most restrictive policy that is valid."""
@@ -350,7 +352,7 @@ def _toolbox(
     return toolbox_of(spec, workspace=workspace, policies={spec.name: valid[0]}, events=sink, limits=_TIME)
 
 
-def _probed(subject: Subject, kind: str, guesses: Guesses, folder: Path) -> Report:
+def _run_probe(subject: Subject, kind: str, guesses: Guesses, folder: Path) -> Report:
     """Return what a separate process records while it loads the tool or extension, builds it and makes dry runs."""
     workspace = folder / "workspace"
     workspace.mkdir()

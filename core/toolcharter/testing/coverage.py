@@ -59,11 +59,11 @@ class ReasonCoverage:
 
     def record(self, profile: str, spec: Any, reason: str) -> None:
         """Record that the body of the tool of *spec* returned *reason* under *profile*."""
-        self._shown.add((profile, key_of(spec), reason))
+        self._shown.add((profile, tool_key(spec), reason))
 
     def expect(self, profile: str, spec: Any) -> None:
         """Add a row for the declared reasons of a tool that *profile* lists."""
-        self._listed[profile, spec.name] = _sorted(spec.own_reasons())
+        self._listed[profile, spec.name] = _sorted_or_none(spec.own_reasons())
 
     def expect_plan(self, plan: Any) -> None:
         """Add a row for every tool of a planned profile."""
@@ -72,7 +72,7 @@ class ReasonCoverage:
 
     def demand(self, spec: Any) -> None:
         """Require every declared reason of *spec* to be shown, in any profile; called by the contract test."""
-        self._demanded[key_of(spec)] = _sorted(spec.own_reasons()) or []
+        self._demanded[tool_key(spec)] = _sorted_or_none(spec.own_reasons()) or []
 
     def rows(self) -> list[ReasonRow]:
         """Return one row for each tool of each expected profile, in the order in which they were added."""
@@ -119,17 +119,17 @@ class ReasonCoverage:
         self._demanded |= {ToolKey(tool, module): reasons for tool, module, reasons in dumped["demanded"]}
 
 
-def key_of(spec: Any) -> ToolKey:
+def tool_key(spec: Any) -> ToolKey:
     """Return the key of the tool of *spec*, which is the same in all profiles and processes."""
     module = getattr(spec.build, "__module__", None) or type(spec.build).__module__
     return ToolKey(spec.name, module)
 
 
-def wrapped(text: str, width: int) -> str:
+def wrap_reasons(text: str, width: int) -> str:
     """Wrap *text*, a line that lists reasons, at *width* characters; all lines but the first are indented."""
     indent = " " * (len(text) - len(text.lstrip()) + 4)
     return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _sorted(reasons: Collection[str] | None) -> list[str] | None:
+def _sorted_or_none(reasons: Collection[str] | None) -> list[str] | None:
     return None if reasons is None else sorted(reasons)

@@ -88,19 +88,19 @@ class Effects:
         """
         if not self._active:
             return
-        what = self._judge(event, args)
+        what = self._find_effect(event, args)
         if what is not None:
             self._found.append(what)
             raise Forbidden(what)
 
-    def _judge(self, event: str, args: tuple[Any, ...]) -> str | None:
+    def _find_effect(self, event: str, args: tuple[Any, ...]) -> str | None:
         if event == "open":
-            return self._judge_open(*args)
+            return self._find_open_effect(*args)
         if event == "_thread.start_new_thread":
             return "starts a thread" if self._quiet else None
         return f"{event} {', '.join(map(repr, args))[:_MAX_PRINTED]}" if event in _FORBIDDEN else None
 
-    def _judge_open(self, path: Any, _mode: Any, flags: int) -> str | None:
+    def _find_open_effect(self, path: Any, _mode: Any, flags: int) -> str | None:
         name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else str(path)
         if name == os.devnull:
             return None

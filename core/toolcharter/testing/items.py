@@ -12,7 +12,7 @@ from toolcharter.gate.toolbox import Toolbox
 from toolcharter.profile.model import Case
 from toolcharter.testing.cases import CaseResult, run_case, unique_names
 from toolcharter.testing.coverage import ReasonCoverage
-from toolcharter.testing.profiles import find_profiles, shown_path
+from toolcharter.testing.profiles import display_path, find_profiles
 
 
 class CaseFailed(Exception):
@@ -59,7 +59,7 @@ class ProfileFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         """Yield one item per case. A profile that cannot be used is a collection error with all its faults."""
         try:
-            self.plan = plan_profile(shown_path(self.path))
+            self.plan = plan_profile(display_path(self.path))
         except ConfigurationError as error:
             raise self.CollectError(str(error)) from None
         self.cases.coverage.expect_plan(self.plan)

@@ -51,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.getgroup("toolcharter").addoption(
         "--toolcharter-reasons-min",
-        type=_percentage,
+        type=_parse_percentage,
         metavar="PERCENT",
         help="Fail the run if its tests show less than this part of the reasons that the profiles' tools declare.",
     )
@@ -59,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start recording reasons, and collect cases if the ini file names profiles."""
-    config.stash[MINIMUM] = _minimum(config)
+    config.stash[MINIMUM] = _minimum_coverage(config)
     stack = config.stash[_OPEN] = ExitStack()
     coverage = config.stash[COVERAGE] = stack.enter_context(ReasonCoverage().watching())
     named = config.getini("toolcharter_profiles")
@@ -83,7 +83,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     elif (
         not config.option.collectonly
         and session.exitstatus == pytest.ExitCode.OK
-        and any(summary.complaints(config, coverage, config.stash[MINIMUM]))
+        and any(summary.find_gaps(config, coverage, config.stash[MINIMUM]))
     ):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -128,7 +128,7 @@ def toolcharter_toolbox(
     def build(
         profile: str | Path, *, workspace: Path = toolcharter_workspace, caller: "Caller | None" = None
     ) -> "Toolbox":
-        plan = build_open.plan_profile(profiles.shown_path(profiles.find_profile(profile, pytestconfig.rootpath)))
+        plan = build_open.plan_profile(profiles.display_path(profiles.find_profile(profile, pytestconfig.rootpath)))
         pytestconfig.stash[COVERAGE].expect_plan(plan)
         sinks = [toolcharter_events.append]
         return stack.enter_context(
@@ -160,19 +160,19 @@ def toolcharter_tool(
         yield build
 
 
-def _minimum(config: pytest.Config) -> float:
+def _minimum_coverage(config: pytest.Config) -> float:
     """Return the percentage from the command line, or else from the ini file."""
     given: float | None = config.option.toolcharter_reasons_min
     if given is not None:
         return given
     text = config.getini("toolcharter_reasons_min")
     try:
-        return _percentage(text)
+        return _parse_percentage(text)
     except ValueError:
         raise pytest.UsageError(f"toolcharter_reasons_min: {text!r} is no percentage") from None
 
 
-def _percentage(text: str) -> float:
+def _parse_percentage(text: str) -> float:
     """Parse a number from 0 to 100; argparse turns `ValueError` into a usage error."""
     value = float(text)
     if not 0 <= value <= 100:  # noqa: PLR2004 - a percentage

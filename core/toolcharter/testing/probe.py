@@ -131,7 +131,7 @@ def _probe_extension(spec: ExtensionSpec[Any], guesses: Guesses, effects: Effect
 def _probe_tool(spec: ToolSpec[Any], guesses: Guesses, effects: Effects) -> tuple[list[str], list[str]]:
     built: list[str] = []
     rehearsed: list[str] = []
-    watched = _watched(spec, effects, built)
+    watched = _watch_spec(spec, effects, built)
     for policy in (*sample_policies(spec), *guesses.policies.get(spec.name, ())):
         try:
             toolbox = toolbox_of(watched, workspace=effects.workspace, policies={spec.name: policy})
@@ -141,11 +141,11 @@ def _probe_tool(spec: ToolSpec[Any], guesses: Guesses, effects: Effects) -> tupl
         with toolbox:
             given = [*sample_arguments(toolbox[spec.name].parameters), *guesses.samples.get(spec.name, ())]
             for args in given if spec.staged else ():
-                rehearsed += _rehearse(toolbox, spec.name, args, effects)
+                rehearsed += _dry_run(toolbox, spec.name, args, effects)
     return list(dict.fromkeys(built)), list(dict.fromkeys(rehearsed))
 
 
-def _rehearse(toolbox: Toolbox, name: str, args: dict[str, Any], effects: Effects) -> list[str]:
+def _dry_run(toolbox: Toolbox, name: str, args: dict[str, Any], effects: Effects) -> list[str]:
     found: list[str] = []
     with effects.phase(found):
         try:
@@ -158,7 +158,7 @@ def _rehearse(toolbox: Toolbox, name: str, args: dict[str, Any], effects: Effect
     return [f"{what} (called with {orjson.dumps(args).decode()})" for what in found]
 
 
-def _watched(spec: ToolSpec[Any], effects: Effects, built: list[str]) -> ToolSpec[Any]:
+def _watch_spec(spec: ToolSpec[Any], effects: Effects, built: list[str]) -> ToolSpec[Any]:
     """Return *spec* with its constructor under watch; its effects are added to *built*."""
 
     def build(workspace: Path, policy: ToolPolicy, rt: Any) -> Callable[..., Any]:

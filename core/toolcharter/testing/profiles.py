@@ -31,7 +31,7 @@ def find_profiles(named: Iterable[str], root: Path) -> list[Path]:
     faults: list[Fault] = []
     for name in named:
         try:
-            found |= dict.fromkeys(_files(name, root))
+            found |= dict.fromkeys(_files_named(name, root))
         except ConfigurationError as error:
             faults.extend(error.faults)
     if faults:
@@ -58,13 +58,13 @@ def find_profile(profile: str | Path, root: Path) -> Path:
     return Path(found).absolute()
 
 
-def shown_path(file: Path) -> Path:
+def display_path(file: Path) -> Path:
     """Return *file* as messages name it: relative if it is below the current folder."""
     here = Path.cwd()
     return file.relative_to(here) if file.is_relative_to(here) else file
 
 
-def _files(name: str, root: Path) -> Iterator[Path]:
+def _files_named(name: str, root: Path) -> Iterator[Path]:
     if "*" not in name:
         yield find_profile(name, root)
         return

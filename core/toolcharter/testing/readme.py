@@ -26,10 +26,10 @@ class Row(NamedTuple):
     @property
     def names(self) -> list[str]:
         """The names in backticks in the first cell."""
-        return quoted(next(iter(self.cells.values()), ""))
+        return backticked_texts(next(iter(self.cells.values()), ""))
 
 
-def readme_of(entry: EntryPoint) -> str:
+def read_readme(entry: EntryPoint) -> str:
     """Return the README of the distribution of *entry*, from its source folder or from its metadata."""
     root = editable_root(entry)
     for file in (Path(root, "README.md"), Path(root, "README.rst")) if root else ():
@@ -40,7 +40,7 @@ def readme_of(entry: EntryPoint) -> str:
     return metadata.read_text(encoding="utf-8").partition("\n\n")[2] if metadata.is_file() else ""
 
 
-def tables(text: str) -> Iterator[Row]:
+def table_rows(text: str) -> Iterator[Row]:
     """Yield every row of every table in Markdown, without the rows that separate the headings."""
     headings: list[str] = []
     for line in text.splitlines():
@@ -56,31 +56,31 @@ def tables(text: str) -> Iterator[Row]:
 
 def documented_reasons(text: str) -> set[str]:
     """Return every word in backticks that begins a row of a table headed `reason`."""
-    return {name for row in tables(text) if "reason" in row.cells for name in row.names}
+    return {name for row in table_rows(text) if "reason" in row.cells for name in row.names}
 
 
 def documented_defaults(text: str) -> dict[str, list[str]]:
     """Return the `default` cells of the rows of each policy field."""
     found: dict[str, list[str]] = {}
-    for row in tables(text):
+    for row in table_rows(text):
         if row.cells.get("default"):
             for name in row.names:
                 found.setdefault(name, []).append(row.cells["default"])
     return found
 
 
-def says(cell: str, value: Any) -> bool:
+def states_default(cell: str, value: Any) -> bool:
     """Whether a `default` cell states *value* as YAML in backticks. A cell without backticks is not checked."""
-    given = quoted(cell)
-    return not given or any(text == value or _yaml(text) == value for text in given)
+    given = backticked_texts(cell)
+    return not given or any(text == value or _parse_yaml(text) == value for text in given)
 
 
-def quoted(cell: str) -> list[str]:
+def backticked_texts(cell: str) -> list[str]:
     """Return the texts in backticks, without the backticks."""
     return [text.replace("\\|", "|").strip() for _, text in _QUOTED.findall(cell)]
 
 
-def _yaml(text: str) -> Any:
+def _parse_yaml(text: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:

@@ -25,17 +25,17 @@ def sample_arguments(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     root = dict(schema)
     properties = root.get("properties", {})
-    required = {name: _first(item, root) for name, item in properties.items() if name in root.get("required", ())}
-    complete = {name: _first(item, root) for name, item in properties.items()}
+    required = {name: _first_value(item, root) for name, item in properties.items() if name in root.get("required", ())}
+    complete = {name: _first_value(item, root) for name, item in properties.items()}
     found = [*root.get("examples", ()), required, complete]
     for name, item in properties.items():
-        found += [{**required, name: value} for value in values(item, root)[1:]]
-    return _distinct(found)
+        found += [{**required, name: value} for value in sample_values(item, root)[1:]]
+    return _without_duplicates(found)
 
 
-def values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
+def sample_values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
     """Return at least one value for *schema*; for an enumeration, all values."""
-    schema = _resolved(schema, root)
+    schema = _resolve_reference(schema, root)
     for key in ("examples", "enum"):
         if schema.get(key):
             return list(schema[key])
@@ -43,30 +43,30 @@ def values(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Any]:
         return [schema["const"]]
     choices = [choice for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())) if choice != {"type": "null"}]
     if choices:
-        return [value for choice in choices for value in values(choice, root)]
-    return [_plain(schema, root)]
+        return [value for choice in choices for value in sample_values(choice, root)]
+    return [_plain_value(schema, root)]
 
 
 def sample_policies(spec: ToolSpec[Any] | ExtensionSpec[Any]) -> list[dict[str, Any]]:
     """Return valid policies of the tool or extension: the defaults, and the most permissive one that can be guessed."""
     schema = spec.policy.model_json_schema()
-    needed = {name: _first(schema["properties"][name], schema) for name in schema.get("required", ())}
-    wide = {name: _widest(name, item, schema) for name, item in schema.get("properties", {}).items()}
+    needed = {name: _first_value(schema["properties"][name], schema) for name in schema.get("required", ())}
+    wide = {name: _widest_value(name, item, schema) for name, item in schema.get("properties", {}).items()}
     opened = {**needed, **{name: value for name, value in wide.items() if value is not None}}
-    return [policy for policy in _distinct([needed, opened]) if _fits(spec.policy, policy)]
+    return [policy for policy in _without_duplicates([needed, opened]) if _is_valid(spec.policy, policy)]
 
 
-def _widest(name: str, item: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    item = _resolved(item, root)
+def _widest_value(name: str, item: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    item = _resolve_reference(item, root)
     kind = item.get("type")
     if kind == "boolean" and name.startswith((*OPENING, *_CLOSING)):
         return name.startswith(OPENING)
     if kind == "array" and name.startswith(OPENING):
-        return values(item.get("items", {}), root)
+        return sample_values(item.get("items", {}), root)
     return None
 
 
-def _plain(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+def _plain_value(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     kind = schema.get("type")
     if kind == "string":
         text = SAMPLE_FILE.ljust(schema.get("minLength", 0), "x")
@@ -75,19 +75,19 @@ def _plain(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
         lowest = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
         return min(lowest, schema["maximum"]) if "maximum" in schema else lowest
     if kind == "array":
-        items = [_first(item, root) for item in schema.get("prefixItems", ())]
+        items = [_first_value(item, root) for item in schema.get("prefixItems", ())]
         missing = schema.get("minItems", 1) - len(items)
-        return items + [_first(schema.get("items", {}), root)] * missing
+        return items + [_first_value(schema.get("items", {}), root)] * missing
     if kind == "object":
-        return {name: _first(schema["properties"][name], root) for name in schema.get("required", ())}
+        return {name: _first_value(schema["properties"][name], root) for name in schema.get("required", ())}
     return {"boolean": False, "null": None}.get(str(kind), SAMPLE_FILE)
 
 
-def _first(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    return values(schema, root)[0]
+def _first_value(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    return sample_values(schema, root)[0]
 
 
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_reference(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     if "$ref" not in schema:
         return schema
     found: Any = root
@@ -96,11 +96,11 @@ def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str
     return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
-def _distinct(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_duplicates(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [item for index, item in enumerate(found) if item not in found[:index]]
 
 
-def _fits(policy: type[ToolPolicy], given: dict[str, Any]) -> bool:
+def _is_valid(policy: type[ToolPolicy], given: dict[str, Any]) -> bool:
     try:
         policy.from_profile(given)
     except ValidationError:

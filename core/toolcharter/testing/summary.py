@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, wrapped
+from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, wrap_reasons
 
 _PARTIAL = ("keyword", "markexpr", "deselect", "lf", "stepwise")
 """Options of pytest that deselect tests."""
@@ -14,13 +14,13 @@ def summarise(
     reporter: pytest.TerminalReporter, config: pytest.Config, coverage: ReasonCoverage, minimum: float
 ) -> None:
     """Write the section, if there are rows or complaints."""
-    complained = list(complaints(config, coverage, minimum))
+    complained = list(find_gaps(config, coverage, minimum))
     rows = [row for row in coverage.rows() if row.shown or row.missing or row.open]
     if not rows and not complained:
         return
     reporter.section("toolcharter: reasons shown")
     width = config.get_terminal_writer().fullwidth
-    reporter.write("".join(f"{wrapped(line, width)}\n" for line in _table(rows)))
+    reporter.write("".join(f"{wrap_reasons(line, width)}\n" for line in _table_lines(rows)))
     shown, declared = coverage.totals()
     if declared:
         reporter.write_line(f"{shown} of {declared} declared reasons shown ({_percent(shown, declared):.0f} %)")
@@ -28,7 +28,7 @@ def summarise(
         reporter.write_line(line, red=True)
 
 
-def complaints(config: pytest.Config, coverage: ReasonCoverage, minimum: float) -> Iterator[str]:
+def find_gaps(config: pytest.Config, coverage: ReasonCoverage, minimum: float) -> Iterator[str]:
     """Yield the reasons why a run fails although its tests passed."""
     shown, declared = coverage.totals()
     if _percent(shown, declared) < minimum:
@@ -49,14 +49,14 @@ def is_partial(config: pytest.Config) -> bool:
     )
 
 
-def _table(rows: list[ReasonRow]) -> Iterator[str]:
+def _table_lines(rows: list[ReasonRow]) -> Iterator[str]:
     first = max((len(row.profile) for row in rows), default=0)
     second = max((len(row.tool) for row in rows), default=0)
     for row in rows:
-        yield f"{row.profile:<{first}}  {row.tool:<{second}}  {_state(row)}"
+        yield f"{row.profile:<{first}}  {row.tool:<{second}}  {_row_state(row)}"
 
 
-def _state(row: ReasonRow) -> str:
+def _row_state(row: ReasonRow) -> str:
     if row.open:
         return "declares no list of reasons"
     counted = f"{len(row.shown)} of {len(row.shown) + len(row.missing)}"

@@ -7,7 +7,7 @@ import pytest
 from toolcharter.api.call import Decision, RuleRef
 from toolcharter.gate.build.open import plan_profile
 from toolcharter.profile.model import Case
-from toolcharter.testing.cases import CaseResult, name_of, run_cases, unique_names
+from toolcharter.testing.cases import CaseResult, case_name, run_cases, unique_names
 
 PROFILE = """\
 profile: greeter
@@ -66,7 +66,7 @@ def test_what_a_case_leaves_out_is_not_compared(case: Case, passed: bool) -> Non
 )
 def test_a_case_has_a_name_on_one_line(case: Case, name: str) -> None:
     """Its own, or the call and what is expected of it."""
-    assert CaseResult(case, Decision("allow", "mode")).name == name_of(case) == name
+    assert CaseResult(case, Decision("allow", "mode")).name == case_name(case) == name
 
 
 def test_names_are_unique_and_can_be_chosen() -> None:
@@ -119,4 +119,4 @@ def test_a_name_shows_what_a_terminal_would_obey() -> None:
     """The name of a case is one line of printable characters, whatever its arguments hold."""
     case = Case("echo", {"word": "a\x1b[31m\nb", "list": ["\u202e"]}, "deny")
 
-    assert name_of(case) == r"echo word=a\x1b[31m b list=[\"\u202e\"]: deny".replace(r"\"", '"')
+    assert case_name(case) == r"echo word=a\x1b[31m b list=[\"\u202e\"]: deny".replace(r"\"", '"')

@@ -14,12 +14,12 @@ from toolcharter.testing import contract
 from toolcharter.testing.contract import (
     Contract,
     contract_of,
-    disorder,
     extension_subjects,
-    incomplete,
+    find_event_faults,
+    find_missing_parts,
+    find_open_defaults,
+    find_undocumented_fields,
     subjects,
-    too_open,
-    undocumented,
 )
 from toolcharter.testing.probe import Guesses
 from toolcharter.testing.toolboxes import toolbox_of
@@ -110,7 +110,7 @@ def test_a_spec_must_be_complete(facts: dict[str, Any], told: list[str], tmp_pat
     spec = spec_of(**facts)
 
     with toolbox_of(spec, workspace=tmp_path, policies={"tell": {"root": "."}}) as toolbox:
-        assert incomplete(spec, toolbox["tell"]) == told
+        assert find_missing_parts(spec, toolbox["tell"]) == told
 
 
 def test_every_field_needs_a_row_with_its_default() -> None:
@@ -124,7 +124,7 @@ def test_every_field_needs_a_row_with_its_default() -> None:
         "limit": ["`4`", "`3`"],
     }
 
-    assert undocumented(spec_of(), documented) == [
+    assert find_undocumented_fields(spec_of(), documented) == [
         "no table with a `default` column in the README has a row for the field `extra_names`",
         "the default of `enforce_prefix` is False, and the README says `true` or `yes`",
     ]
@@ -149,7 +149,7 @@ def test_defaults_must_be_closed(
     capabilities: Mapping[str, Any] | None, excused: dict[str, str], open_fields: list[str]
 ) -> None:
     """What opens is empty, false or only reads; what closes is on; an excuse has a reason."""
-    told = too_open(spec_of(capabilities=capabilities), excused)
+    told = find_open_defaults(spec_of(capabilities=capabilities), excused)
 
     assert [line.split("`")[1] for line in told] == open_fields
     assert told[0] == "the default of `allow_push` is True, which permits more than necessary"
@@ -161,7 +161,7 @@ def test_defaults_must_not_contradict_each_other() -> None:
     class Contradicting(ToolPolicy):
         limit: int = Field(0, ge=1)
 
-    told = too_open(ToolSpec("tell", Contradicting, build), {})
+    told = find_open_defaults(ToolSpec("tell", Contradicting, build), {})
 
     assert [line.partition(":")[0] for line in told] == ["the policy {} is refused"]
 
@@ -189,7 +189,7 @@ def test_events_of_every_outcome_are_in_order(facts: dict[str, Any], tmp_path: P
     spec = spec_of(**facts)
 
     with toolbox_of(spec, workspace=tmp_path, policies={"tell": {"root": "."}}, events=events.append) as toolbox:
-        assert disorder(toolbox, spec, SAMPLES, events) == []
+        assert find_event_faults(toolbox, spec, SAMPLES, events) == []
 
 
 def test_faults_of_a_tool_and_missing_events_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_faults_of_a_tool_and_missing_events_are_told(tmp_path: Path, monkeypatc
     monkeypatch.setattr(contract, "POLICY_BEFORE", "other")
 
     with toolbox_of(spec, workspace=tmp_path, events=events.append) as toolbox:
-        told = disorder(toolbox, spec, [{}], events)
+        told = find_event_faults(toolbox, spec, [{}], events)
 
     left = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
     wanted = ["hook.tool.before", "other", "hook.tool.after"]
@@ -292,5 +292,5 @@ def test_an_extension_whose_default_opens_something_is_told(site: Path) -> None:
     (subject,) = extension_subjects(["acme-watch"])
 
     told = "the default of `allowed_tools` is ['*'], which permits more than necessary"
-    assert too_open(subject.spec, {}) == [told]
-    assert too_open(subject.spec, {"allowed_tools": "a watchman who stops nobody is useless"}) == []
+    assert find_open_defaults(subject.spec, {}) == [told]
+    assert find_open_defaults(subject.spec, {"allowed_tools": "a watchman who stops nobody is useless"}) == []

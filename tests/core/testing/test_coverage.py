@@ -10,7 +10,7 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.gate.build.open import open_toolbox
 from toolcharter.gate.observers import OBSERVERS
 from toolcharter.profile.model import Limits
-from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, key_of, wrapped
+from toolcharter.testing.coverage import ReasonCoverage, ReasonRow, tool_key, wrap_reasons
 from toolcharter.testing.toolboxes import plan_of, toolbox_of
 
 
@@ -41,7 +41,7 @@ OPEN = ToolSpec("open", ToolPolicy, build)
 )
 def test_long_lists_of_reasons_are_wrapped(width, lines) -> None:
     """At the terminal's width, between words, and indented below their first line."""
-    assert wrapped("  p: t: 1 of 9: one-a, two, x", width).splitlines() == lines
+    assert wrap_reasons("  p: t: 1 of 9: one-a, two, x", width).splitlines() == lines
 
 
 def test_calls_and_dry_runs_show_reasons(tmp_path) -> None:
@@ -125,4 +125,4 @@ def test_workers_come_together() -> None:
 )
 def test_a_tool_is_known_by_where_its_constructor_is_from(constructor, module) -> None:
     """Names alone are not unique between a test's toys and what is installed."""
-    assert key_of(ToolSpec("tell", ToolPolicy, constructor)) == ("tell", module)
+    assert tool_key(ToolSpec("tell", ToolPolicy, constructor)) == ("tell", module)

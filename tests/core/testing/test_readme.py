@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolcharter.loader.scan import TOOLS, EntryPoint
-from toolcharter.testing.readme import documented_defaults, documented_reasons, readme_of, says, tables
+from toolcharter.testing.readme import documented_defaults, documented_reasons, read_readme, states_default, table_rows
 
 README = r"""
 # A plugin
@@ -29,7 +29,7 @@ README = r"""
 
 def test_rows_have_the_headings_of_their_own_table() -> None:
     """Ruling lines are no rows, and an escaped border is none."""
-    rows = list(tables(README))
+    rows = list(table_rows(README))
 
     assert rows[1].cells == {"field": "`pattern`", "default": r"`a\|b`", "meaning": "a border that is none"}
     assert [row.names for row in rows] == [["allowed", "denied"], ["pattern"], ["empty"], ["odd"], [], ["other"]]
@@ -58,15 +58,15 @@ def test_reasons_and_defaults_are_found() -> None:
 )
 def test_a_default_is_compared_as_yaml(cell: str, value: object, agrees: bool) -> None:  # noqa: FBT001 - a column
     """A README shows values as a profile would have them."""
-    assert says(cell, value) is agrees
+    assert states_default(cell, value) is agrees
 
 
 def test_readme_of_an_installed_wheel_is_its_description(site: Path) -> None:
     """Without a source folder the metadata has it."""
     entry = EntryPoint(TOOLS, "greet", "acme_greet", "acme-greet", "1.0", str(site), "acme_greet-1.0.dist-info", True)  # noqa: FBT003 - a named tuple
 
-    assert "name_empty" in readme_of(entry)
-    assert readme_of(entry._replace(metadata="none.dist-info")) == ""
+    assert "name_empty" in read_readme(entry)
+    assert read_readme(entry._replace(metadata="none.dist-info")) == ""
 
 
 @pytest.mark.parametrize("name", ["README.md", "README.rst"])
@@ -79,4 +79,4 @@ def test_readme_of_an_editable_install_is_the_file(site: Path, tmp_path: Path, n
     (site / "acme_greet-1.0.dist-info/direct_url.json").write_text(record)
     entry = EntryPoint(TOOLS, "greet", "acme_greet", "acme-greet", "1.0", str(site), "acme_greet-1.0.dist-info", True)  # noqa: FBT003 - a named tuple
 
-    assert readme_of(entry) == "fresh"
+    assert read_readme(entry) == "fresh"

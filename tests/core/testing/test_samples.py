@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from toolcharter.api.policy import ToolPolicy
 from toolcharter.api.tool import ToolSpec
-from toolcharter.testing.samples import missing_fields, sample_arguments, sample_policies, values
+from toolcharter.testing.samples import missing_fields, sample_arguments, sample_policies, sample_values
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from toolcharter.testing.samples import missing_fields, sample_arguments, sample
 )
 def test_values_fit_their_schema(schema: dict[str, Any], expected: list[Any]) -> None:
     """The smallest value that the schema lets through; all of an enumeration."""
-    assert values(schema, {"$defs": {"Kind": {"enum": ["x", "y"]}}}) == expected
+    assert sample_values(schema, {"$defs": {"Kind": {"enum": ["x", "y"]}}}) == expected
 
 
 def test_arguments_are_required_ones_all_and_each_choice() -> None:

@@ -101,7 +101,7 @@ def _plugin_rows() -> Iterator[_Row]:
     for plugin in listing.list_plugins(index):
         for specs, entries in ((plugin.specs, index.tools), (plugin.extension_specs, index.extensions)):
             for name, spec in sorted(specs.items()):
-                documented = _read_documented(testing_readme.readme_of(entries[name]))
+                documented = _read_documented(testing_readme.read_readme(entries[name]))
                 for reason in map(str, spec.reasons or ()):
                     for outcome, retry, meaning in documented.get(reason, [("", False, "")]):
                         yield _Row(name, reason, outcome, retry or reason in reasons.RETRYABLE, meaning)
@@ -113,7 +113,7 @@ def _read_documented(readme: str) -> dict[str, list[tuple[str, bool, str]]]:
     Without `yes` in a column `retry`, the call is not to be retried; `ctx.deny` and `ctx.error` have the same default.
     """
     found: dict[str, list[tuple[str, bool, str]]] = {}
-    for row in testing_readme.tables(readme):
+    for row in testing_readme.table_rows(readme):
         for reason in row.names if "reason" in row.cells else ():
             outcome, retry = row.cells.get("outcome", ""), row.cells.get("retry") == "yes"
             found.setdefault(reason, []).append((outcome, retry, list(row.cells.values())[-1]))

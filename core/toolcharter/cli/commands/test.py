@@ -81,7 +81,7 @@ def _show(tested: "Sequence[ProfileResult]", rows: "Iterable[ReasonRow]") -> Non
     if gaps:
         _print_line("\nDeclared reasons that no case has shown:")
         for gap in gaps:
-            _print_line(testing_coverage.wrapped(f"  {gap}", shutil.get_terminal_size().columns))
+            _print_line(testing_coverage.wrap_reasons(f"  {gap}", shutil.get_terminal_size().columns))
 
 
 def _format_counts(tested: "ProfileResult") -> str:
