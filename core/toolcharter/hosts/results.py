@@ -12,7 +12,7 @@ class HostResult(NamedTuple):
     """The result of a call, for the model."""
 
     text: str
-    structured_value: dict[str, Any] | None
+    structured: dict[str, Any] | None
     """The tool's data, under `result` if it is no object. For a denial or an error: `outcome`, `reason`, `message`,
     `hint` and `retryable`. None if the tool returned only text."""
     is_error: bool
