@@ -107,4 +107,4 @@ def register_password(url: str) -> None:
     user, at, _ = rest.rpartition("@")
     password = user.partition(":")[2]
     if mark and at and password:
-        scrubber.remember([password, unquote(password)])
+        scrubber.add_secrets([password, unquote(password)])

@@ -129,7 +129,7 @@ class LateRuntime:
 
     def keep_secret(self, values: Iterable[str], /) -> None:
         """Mask *values* from now on."""
-        engine.remember(tuple(values))
+        engine.add_secrets(tuple(values))
 
     def announce(self) -> None:
         """Report that there may be other tools now. A thread of its own runs the discoverers again."""

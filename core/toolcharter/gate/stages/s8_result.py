@@ -52,7 +52,7 @@ class ResultBuilder(NamedTuple):
             data = orjson.loads(raw)  # JSON types only, and no object that the tool still holds
             if masked_in_text:
                 # Mask in the data what was masked in the text, too.
-                data, found = echoes.mask_echoes(data, echoes.masked_lines(str(ctx.text)))
+                data, found = echoes.mask_lines(data, echoes.masked_lines(str(ctx.text)))
                 redactions += found
         if message is not None:
             message = text if message == ctx.text else mask_secrets(message)[0]

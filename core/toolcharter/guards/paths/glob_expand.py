@@ -79,7 +79,7 @@ def expand(paths: Folders, folder: str, pattern: str, budget: Iterator[int] | No
     for component in components:
         if component == "**":
             matches = _matcher(next(components, "*"))
-            found = [path for base in found for path in _links(paths, top, base, names) if matches(_name(path))]
+            found = [path for base in found for path in _list_links(paths, top, base, names) if matches(_name(path))]
         else:
             found = [path for base in found for path in _expand_component(paths, top, base, component, names)]
     itself = [] if "**" in written else ["/".join(map(_literal, written))]
@@ -100,7 +100,7 @@ def list_names(
     waiting, matches = [folder], _matcher(pattern or "*")
     while waiting:
         place = waiting.pop()
-        for name in _names(paths, place, budget):
+        for name in _read_names(paths, place, budget):
             if name.is_folder or matches(name.text):
                 yield name.text, place == folder
             if is_deep and name.is_folder:
@@ -115,9 +115,9 @@ def find_link(paths: Folders, path: str, budget: Iterator[int]) -> str | None:
         ToolError: As `expand`.
     """
     folder, _, name = path.rstrip("/").rpartition("/")
-    if any(one.is_link and one.text == name for one in _names(paths, folder or ".", budget)):
+    if any(one.is_link and one.text == name for one in _read_names(paths, folder or ".", budget)):
         return path
-    return next(_links(paths, ".", path, budget), None)
+    return next(_list_links(paths, ".", path, budget), None)
 
 
 def _expand_component(paths: Folders, folder: str, base: str, component: str, budget: Iterator[int]) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _expand_component(paths: Folders, folder: str, base: str, component: str, bu
         yield _join(base, _literal(component))
         return
     matches = _matcher(component)
-    for name in _names(paths, os.path.join(folder, base), budget):
+    for name in _read_names(paths, os.path.join(folder, base), budget):
         if name.text.startswith(".") <= component.startswith((".", "\\.")) and matches(name.text):
             yield _join(base, name.text)
 
@@ -137,19 +137,19 @@ def _matcher(component: str) -> Callable[[str], bool]:
     return lambda name: expression.fullmatch(name.encode(errors="surrogateescape")) is not None
 
 
-def _links(paths: Folders, folder: str, base: str, budget: Iterator[int]) -> Iterator[str]:
+def _list_links(paths: Folders, folder: str, base: str, budget: Iterator[int]) -> Iterator[str]:
     """Yield every link below *base*. Like `find`, do not enter links to folders."""
     waiting = [base]
     while waiting:
         place = waiting.pop()
-        for name in _names(paths, os.path.join(folder, place), budget):
+        for name in _read_names(paths, os.path.join(folder, place), budget):
             if name.is_link:
                 yield _join(place, name.text)
             elif name.is_folder:
                 waiting.append(_join(place, name.text))
 
 
-def _names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
+def _read_names(paths: Folders, folder: str, budget: Iterator[int]) -> list[_Name]:
     try:
         held = paths.open_folder(folder)
     except ToolError as error:

@@ -42,7 +42,7 @@ class Roots:
         """Made on first use."""
         return self._make_openers()
 
-    def named(self, path: Path) -> Root:
+    def root_at(self, path: Path) -> Root:
         """Return the root at *path*: always the same object for the same path."""
         if not path.is_absolute():
             raise ValueError(f"The read root {str(path)!r} is not an absolute path.")

@@ -34,7 +34,7 @@ class View:
     def __init__(self, roots: Roots, scope: Scope) -> None:
         self._roots = roots
         self._scope = scope
-        self._reachable = (roots.workspace, *map(roots.named, scope.read_roots))
+        self._reachable = (roots.workspace, *map(roots.root_at, scope.read_roots))
         kept = scope.inventory
         self._protection = Protection(scope.protected, kept.sealed)
         self._write_protection = Protection(
@@ -63,17 +63,20 @@ class View:
         return View(self._roots, scope)
 
     def writable(
-        self, act: Callable[[], None], leases: WorkspaceLeases | None = None, done: Callable[[], None] = lambda: None
+        self,
+        mark_acting: Callable[[], None],
+        leases: WorkspaceLeases | None = None,
+        after_change: Callable[[], None] = lambda: None,
     ) -> "View":
         """Return the same view with permission to write.
 
         Args:
-            act: Called before each change; raises to refuse it.
+            mark_acting: Called before each change; raises to refuse it.
             leases: Refuses paths that other owners hold, when a place is opened and when it is changed.
-            done: Called after each change.
+            after_change: Called after each change.
         """
         check, lock = (no_leases, no_lock) if leases is None else (leases.check, leases.lock_for_write)
-        guard = WriteGuard(act, check, lock, done)
+        guard = WriteGuard(mark_acting, check, lock, after_change)
         return View(self._roots, self._scope._replace(write_guard=guard))
 
     def open_file(self, path: str) -> HeldFile:

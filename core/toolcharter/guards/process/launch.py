@@ -36,11 +36,11 @@ class Starter(Protocol):
         ...
 
 
-def _unchanged(code: int) -> int:
+def _keep_exit_code(code: int) -> int:
     return code
 
 
-def _unchecked(_ended: Ended) -> None:
+def _accept_end(_ended: Ended) -> None:
     """Accept every end: the program runs in no sandbox that could fail."""
 
 
@@ -71,7 +71,7 @@ class Launch:
     """The mark that *argv* sets, by which all processes that the program starts are found."""
     is_contained: bool = False
     """Whether the leader of the group holds a sandbox: if it dies, everything inside dies."""
-    exit_code: Callable[[int], int] = _unchanged
+    exit_code: Callable[[int], int] = _keep_exit_code
     """Turns the leader's status, negative for a signal, into the program's."""
-    check: Callable[[Ended], None] = _unchecked
+    check: Callable[[Ended], None] = _accept_end
     """Raises if the sandbox failed, rather than the program."""

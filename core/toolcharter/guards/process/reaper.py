@@ -127,7 +127,7 @@ class Nursery:
             del self._runs[run.control.fileno()]
             self._poll.unregister(run.control)
         until = time.monotonic() + _SWEEP_S
-        while strays := self._strays():
+        while strays := self._children_without_run():
             for pid in strays:
                 _kill(pid)
             if time.monotonic() > until:
@@ -147,7 +147,7 @@ class Nursery:
                     if run.lingers and run not in over:
                         _report_end(run)
 
-    def _strays(self) -> list[int]:
+    def _children_without_run(self) -> list[int]:
         """The children that belong to no run."""
         programs = {run.program for run in self._runs.values() if run.status is None}
         marks = {run.mark for run in self._runs.values()}

@@ -28,35 +28,35 @@ class ExpiringMap(Generic[T]):
         self._life_s = life_s
         self._max_keys = max_keys
         self._generation_ends_at = -inf
-        self.young: dict[str, T] = {}
+        self.recent: dict[str, T] = {}
         """The values used since the last turn. Always the same dictionary, so callers may keep it and look keys up."""
-        self._old: dict[str, T] = {}
+        self._older: dict[str, T] = {}
 
     def __len__(self) -> int:
-        return len(self.young) + len(self._old)
+        return len(self.recent) + len(self._older)
 
     def find(self, key: str, now: float) -> T | None:
         """The value of *key*, or None."""
-        value = self.young.get(key)
+        value = self.recent.get(key)
         if value is None:
             if now >= self._generation_ends_at:
                 self._start_generation(now)
-            value = self._old.pop(key, None)
+            value = self._older.pop(key, None)
             if value is not None:
-                self.young[key] = value
+                self.recent[key] = value
         return value
 
     def _start_generation(self, now: float) -> None:
         # A value still in the old generation was last used before the last turn, at least one lifetime ago.
-        self._old = self.young.copy()
-        self.young.clear()
+        self._older = self.recent.copy()
+        self.recent.clear()
         self._generation_ends_at = now + self._life_s
 
     def full_for_s(self, now: float) -> float:
         """How long, in seconds, there is no room for a new key; 0 if there is room."""
         if len(self) < self._max_keys:
             return 0.0
-        return self._generation_ends_at - now + (0.0 if self._old else self._life_s)
+        return self._generation_ends_at - now + (0.0 if self._older else self._life_s)
 
 
 class Counter(ABC, Generic[T]):
@@ -102,9 +102,9 @@ class WindowCounter(Counter[deque[float]]):
     def count(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         key = keys[self.place]
-        ring = self.kept.young.get(key)
+        ring = self.kept.recent.get(key)
         if ring is None:
-            ring = self.kept.young[key] = deque(maxlen=self.limit.number)
+            ring = self.kept.recent[key] = deque(maxlen=self.limit.number)
         ring.append(now)
 
     def give_back(self, keys: RateKeys, now: float) -> None:
@@ -129,12 +129,12 @@ class SessionCounter(Counter[int]):
     def count(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         key = keys[self.place]
-        self.kept.young[key] = self.kept.young.get(key, 0) + 1
+        self.kept.recent[key] = self.kept.recent.get(key, 0) + 1
 
     def give_back(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         key = keys[self.place]
-        self.kept.young[key] = max(0, (self.kept.find(key, now) or 0) - 1)
+        self.kept.recent[key] = max(0, (self.kept.find(key, now) or 0) - 1)
 
 
 def counter_for(limit: Limit, max_keys: int = MAX_KEYS) -> WindowCounter | SessionCounter:

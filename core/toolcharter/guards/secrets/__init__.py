@@ -7,8 +7,8 @@ characters in between. A value that looks like a name, a call, a type or a place
 masked. Not covered: a secret in another encoding, or one without a known shape, key or place.
 """
 
+from toolcharter.guards.secrets.engine import add_secrets as add_secrets
 from toolcharter.guards.secrets.engine import hints as hints
-from toolcharter.guards.secrets.engine import remember as remember
 from toolcharter.guards.secrets.text import MASK as MASK
 from toolcharter.guards.secrets.text import scrub_bytes as scrub_bytes
 from toolcharter.guards.secrets.text import scrub_line as scrub_line

@@ -30,16 +30,16 @@ def masked_lines(text: str) -> frozenset[str]:
     return frozenset(line for line in found if len(line) >= _SHORTEST)
 
 
-def mask_echoes(value: Any, lines: frozenset[str]) -> tuple[Any, int]:
+def mask_lines(value: Any, lines: frozenset[str]) -> tuple[Any, int]:
     """Mask each line in *value*, of JSON types, that is one of *lines*, and return how many were masked."""
     if isinstance(value, str):
         return _mask(value, lines)
     if isinstance(value, Mapping):
-        items = {key: mask_echoes(item, lines) for key, item in value.items()}
+        items = {key: mask_lines(item, lines) for key, item in value.items()}
         count = sum(found for _, found in items.values())
         return ({key: item for key, (item, _) in items.items()}, count) if count else (value, 0)
     if isinstance(value, list):
-        parts = [mask_echoes(item, lines) for item in value]
+        parts = [mask_lines(item, lines) for item in value]
         count = sum(found for _, found in parts)
         return ([item for item, _ in parts], count) if count else (value, 0)
     return value, 0

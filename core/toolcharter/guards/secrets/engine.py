@@ -56,7 +56,7 @@ def _families_match(forms: tuple[bytes, ...]) -> Match:
 
 @lru_cache(maxsize=_GROUPS)
 def _known_group_match(forms: tuple[bytes, ...]) -> Match:
-    return _compile_set(["|".join(map(patterns.literal, forms))])
+    return _compile_set(["|".join(map(patterns.escape_literal, forms))])
 
 
 def _compile_set(parts: Iterable[str]) -> Match:
@@ -74,7 +74,7 @@ def hinted_families(data: bytes) -> Sequence[int]:
     return hints.match(data)
 
 
-def remember(values: Sequence[str]) -> None:
+def add_secrets(values: Sequence[str]) -> None:
     """Mask *values* from now on, wherever they appear in this process.
 
     Args:
@@ -118,7 +118,7 @@ def _family_finder(family: int) -> Callable[..., Iterator[Span]]:
 
 @lru_cache(maxsize=_GROUPS)
 def _known_finder(forms: tuple[bytes, ...]) -> Callable[..., Iterator[Span]]:
-    return _compile_finder("|".join(map(patterns.literal, forms)))
+    return _compile_finder("|".join(map(patterns.escape_literal, forms)))
 
 
 @cache

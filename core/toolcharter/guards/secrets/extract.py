@@ -20,7 +20,7 @@ from toolcharter.guards.secrets.heuristics import (
 )
 from toolcharter.guards.secrets.obfuscation import strip_obfuscation
 from toolcharter.guards.secrets.patterns import BLOCK_GAP, BLOCK_MENTION, BLOCK_NAME, LEFT_BYTES, LINE_PREFIX, Family
-from toolcharter.guards.secrets.places import PAGE_TOKEN, Place
+from toolcharter.guards.secrets.places import PAGE_TOKEN, PlacedGroup
 from toolcharter.guards.secrets.wordy import is_jumbled
 
 _SENTENCE_END = b".:"
@@ -146,15 +146,15 @@ def _value_span(text: bytes, start: int) -> Span | None:
     group = match.lastindex if match else None
     if match is None or group is None or _is_far(match, group) or _SCOPED.match(text, start):
         return None
-    quoted = group in Place.QUOTED
+    quoted = group in PlacedGroup.QUOTED
     begin, end = match.span(group)
     value = text[begin:end] if quoted else text[begin:end].rstrip(b"\\")  # A final backslash escapes the next byte.
     end = begin + len(value)
     after = text[end : end + 1]
-    if after == b"(" or (group == Place.FLAG and _PROSE.fullmatch(value)):
+    if after == b"(" or (group == PlacedGroup.FLAG and _PROSE.fullmatch(value)):
         return None
     is_secret_here = _CHECKS.get(group, _is_secret_beside_key)
-    if not quoted and group not in Place.WHOLE:
+    if not quoted and group not in PlacedGroup.WHOLE:
         end = begin + len(value.rstrip(_SENTENCE_END))
     return (begin, end) if is_secret_here(_Candidate(value, text[start:begin], after, quoted)) else None
 
@@ -252,23 +252,23 @@ def _is_credential(found: _Candidate) -> bool:
 
 
 _CHECKS: Mapping[int, Callable[[_Candidate], bool]] = {
-    Place.AUTHORIZATION: _is_credential,
-    Place.ASSIGNED: _is_assigned_secret,
-    Place.WORDS: _is_passphrase_setting,
-    **dict.fromkeys((Place.OPTION, Place.OPTION_BARE), _is_option_secret),
-    **dict.fromkeys(Place.MEMBER, _is_member_secret),
-    **dict.fromkeys(Place.SALTED, _is_secret_salt),
-    Place.BRACES: lambda found: _is_password(found) and not _FIELD.fullmatch(found.value),
-    Place.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
-    Place.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),
-    **dict.fromkeys((Place.FLAG, Place.NETRC, Place.COMMAND), _is_word_or_secret),
-    Place.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
-    Place.DEVICE: _is_device_secret,
-    Place.COMMUNITY: _is_community,
-    Place.SIXTEEN: lambda found: is_jumbled(found.value.replace(b" ", b"")),
-    **dict.fromkeys(Place.MIXED, _is_mixed_or_random),
-    **dict.fromkeys(Place.STRONG, _is_random),
-    **dict.fromkeys(Place.PASSWORDS, _is_password),
+    PlacedGroup.AUTHORIZATION: _is_credential,
+    PlacedGroup.ASSIGNED: _is_assigned_secret,
+    PlacedGroup.WORDS: _is_passphrase_setting,
+    **dict.fromkeys((PlacedGroup.OPTION, PlacedGroup.OPTION_BARE), _is_option_secret),
+    **dict.fromkeys(PlacedGroup.MEMBER, _is_member_secret),
+    **dict.fromkeys(PlacedGroup.SALTED, _is_secret_salt),
+    PlacedGroup.BRACES: lambda found: _is_password(found) and not _FIELD.fullmatch(found.value),
+    PlacedGroup.PGPASS: lambda found: is_secret(found.value, b"password=", b"", quoted=False),
+    PlacedGroup.NEAR: lambda found: _is_mixed(found.value.rstrip(_SENTENCE_END)),
+    **dict.fromkeys((PlacedGroup.FLAG, PlacedGroup.NETRC, PlacedGroup.COMMAND), _is_word_or_secret),
+    PlacedGroup.JWK: lambda found: _MIXED.match(found.value) is not None and is_strong(found.value),
+    PlacedGroup.DEVICE: _is_device_secret,
+    PlacedGroup.COMMUNITY: _is_community,
+    PlacedGroup.SIXTEEN: lambda found: is_jumbled(found.value.replace(b" ", b"")),
+    **dict.fromkeys(PlacedGroup.MIXED, _is_mixed_or_random),
+    **dict.fromkeys(PlacedGroup.STRONG, _is_random),
+    **dict.fromkeys(PlacedGroup.PASSWORDS, _is_password),
 }
 """The check for each group of the match, if it is not `_is_secret_beside_key`."""
 

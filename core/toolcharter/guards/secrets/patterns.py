@@ -187,12 +187,12 @@ def _with_shorter_counts(pattern: str) -> str:
 def _up_to_long_count(pattern: str) -> str:
     """*pattern* up to its first long count outside groups."""
     for count in _COUNT.finditer(pattern):
-        if int(count[1]) > _ENOUGH_TO_LOOK and _depth(pattern[: count.start()]) == 0:
+        if int(count[1]) > _ENOUGH_TO_LOOK and _group_depth(pattern[: count.start()]) == 0:
             return f"{pattern[: count.start()]}{{{_ENOUGH_TO_LOOK}}}"
     return pattern
 
 
-def _depth(pattern: str) -> int:
+def _group_depth(pattern: str) -> int:
     bare = re.sub(r"\\.|\[[^\]]*\]", "", pattern)
     return bare.count("(") - bare.count(")")
 
@@ -290,11 +290,11 @@ def hints(kinds: tuple[Token, ...], known: Iterable[bytes]) -> tuple[str, ...]:
         _TABLE_HINT,
         _KEY_TYPE,
         _COLUMNS_HINT,
-        "|".join(literal(value) for value in known),  # The last one, since it may be empty.
+        "|".join(escape_literal(value) for value in known),  # The last one, since it may be empty.
     )
 
 
-def literal(value: bytes) -> str:
+def escape_literal(value: bytes) -> str:
     """Return a pattern that finds *value* itself; empty for an empty value."""
     return f" {value.hex(' ')}".replace(" ", "\\x") if value else ""
 

@@ -135,32 +135,32 @@ _WINDOWS = (
 # `CORP/ann:...@10.0.0.5`, as Impacket's programs take it.
 _IMPACKET = r"(?:\bimpacket-\w+|(?:exec|dump|client|SPNs|Users|TGT|sid|computer)\.py)[ \t](?:[^\r\n]*?[ \t])??[\"']?[\w.-]+[/\\][\w.$-]+:([^\s@\"'/]{4,})@"
 # The text that a shell passes to the input of a program that reads a password: `echo ... |` before it, `<<<` after it.
-_READS = (
+_INPUT_READERS = (
     r"(?:[ \t](?:--(?:[a-z]+-)*(?:password|passphrase|pass|token|secret)-stdin|--with-token|--passphrase-fd[ \t=]0)\b"
     r"|\bsudo[ \t]+(?:-[A-Za-z]+[ \t]+)*-[A-Za-z]*S\b|\b(?:kinit|cryptsetup)\b|\bwrangler[ \t]+(?:pages[ \t]+)?secret[ \t]+put\b"
     r"|\bpasswd[ \t](?:[^\r\n|]*?[ \t])?--stdin\b|--data-file=-)"
 )
-_SETS = r"\b(?:sudo[ \t]+)?(?:[\w./-]*/)?chpasswd\b"
+_CHPASSWD = r"\b(?:sudo[ \t]+)?(?:[\w./-]*/)?chpasswd\b"
 _USER = r"[^\s:\"'$`|<>]+:"
 
 
-def _input(user: str) -> str:
+def _quoted_or_bare(user: str) -> str:
     """The value of a program's input, in double quotes, in single quotes or without quotes."""
     return (
         rf"(?:\"{user}([^\"$`\r\n][^\"\r\n]{{2,}})\"|'{user}([^'\r\n]{{3,}})'|{user}([^\s\"'$`|<>-][^\s\"'|<>]{{2,}}))"
     )
 
 
-def _given(program: str, user: str) -> str:
+def _piped_input(program: str, user: str) -> str:
     """The input that is passed to *program*.
 
     In the alternative with `<<<`, no pattern precedes *program*. It would be tried from each position to the line's end.
     """
-    echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_input(user)}[ \t]*\|[^\r\n|]*?{program}"
-    return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_input(user)}"
+    echoed = rf"\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)?{_quoted_or_bare(user)}[ \t]*\|[^\r\n|]*?{program}"
+    return rf"{echoed}|{program}[^\r\n|]*<<<[ \t]*{_quoted_or_bare(user)}"
 
 
-_GIVEN = _given(_READS, "") + "|" + _given(_SETS, _USER)
+_PIPED_INPUT = _piped_input(_INPUT_READERS, "") + "|" + _piped_input(_CHPASSWD, _USER)
 
 _COMMAND_HINT = (
     r"\b(?:twine|cqlsh|beeline|nxc|netexec|crackmapexec|cme|evil-winrm|bloodhound-python|hydra|medusa|ssh-keygen|schtasks)[ \t](?:[^\r\n]*[ \t])?[-/][pPNr]"
@@ -211,13 +211,13 @@ _TYPED = (
 )
 _DEFAULT = KEY + KEY_END + CLOSE + rf"(?:{_TYPED})[\"'`]([^\"'`\r\n\\]{{6,}})[\"'`]"
 # If only words connect key and value, a short value needs letters, digits and special characters.
-_NEAR = (
+_BESIDE_WORD = (
     r"(?i:passw(?:or)?d|passphrase|passcode|(?:\b|_)pass|pwd)"
     r"(?:[\"'`]?[ \t]+(?:is|was|to)[ \t]+[\"'`]?|[\"'][ \t]*,[ \t]*[\"']|`?[ \t]*\|[ \t]*`?)([^\s\"'`|<>(){}]{6,})(?:[\s\"'`|]|$)"
 )
 OPENVPN_LOGIN = r"<(?:auth|http-proxy)-user-pass>[ \t]*\r?\n"
 """The line above a name and a password, each on its own line, in OpenVPN's settings."""
-_BELOW = OPENVPN_LOGIN + r"[^\r\n<]*\r?\n[ \t]*([^\s<][^\r\n]*)"
+_BELOW_OPENVPN_NAME = OPENVPN_LOGIN + r"[^\r\n<]*\r?\n[ \t]*([^\s<][^\r\n]*)"
 _JWK = r"(?:[\"']|(?m:^)[ \t]*)(?:d|dp|dq|qi)\\{0,4}[\"']?[ \t]*:[ \t]*\\{0,4}[\"']?([A-Za-z0-9_-]{40,})\\{0,4}(?:[\"'\s,}]|$)"
 """Members of a private JSON Web Key whose names nothing else has (RFC 7518, sections 6.2.2 and 6.3.2)."""
 _ARN = r"\barn:[a-z-]{1,20}:[^\s\"'`,<>{}()]+"
@@ -243,7 +243,7 @@ _SIGNED = (
 )
 
 # What clients say to servers of mail, chat and caches when they log in.
-_SAID = (
+_SERVER_LOGIN = (
     r"(?:\bAUTH(?:[ \t]+(?:PLAIN|LOGIN|XOAUTH2|[a-z][\w.-]{0,30}))?|(?:\bIDENTIFY|:identify)(?:[ \t]+[\w-]{1,30})?"
     r"|[0-9][ \t]+LOGIN[ \t]+[\"']?[^\s\"']+[\"']?)[ \t]+[\"']?([^\s\"'<>]{6,})"
 )
@@ -296,12 +296,12 @@ PLACED = "|".join(
         _LOGIN,
         _CONNECTION,
         _JWK,
-        _NEAR,
-        _GIVEN,
-        _BELOW,
+        _BESIDE_WORD,
+        _PIPED_INPUT,
+        _BELOW_OPENVPN_NAME,
         _WINDOWS,
         _IMPACKET,
-        _SAID,
+        _SERVER_LOGIN,
         _DEVICE,
         _COMMUNITY,
         _DSN,
@@ -318,10 +318,10 @@ PLACED = "|".join(
         _BADGE,
     )
 )
-"""Values in a telling place. In `re`, the group that matched last is the value: see `Place`."""
+"""Values in a telling place. In `re`, the group that matched last is the value: see `PlacedGroup`."""
 
 
-class Place:
+class PlacedGroup:
     """The groups of `PLACED`."""
 
     AUTHORIZATION, ASSIGNED, DEFAULT, OPTION, OPTION_BARE, WORDS = 1, 2, 3, 8, 9, 10

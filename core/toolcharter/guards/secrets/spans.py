@@ -76,7 +76,7 @@ def _span_finder(family: int, extractor: Extractor) -> Callable[[bytes], Iterato
     return find
 
 
-def _keyed_spans(data: bytes) -> Iterator[Span]:
+def _find_keyed(data: bytes) -> Iterator[Span]:
     """Find the values beside a key. Each match is checked with the byte before and after it, which may end a line."""
     extract_cached = _CachedExtractor(extract.keyed_spans)
     for start, end in engine.finder(Family.PLACED)(data):
@@ -85,7 +85,7 @@ def _keyed_spans(data: bytes) -> Iterator[Span]:
             yield start + begin - 1, start + stop - 1
 
 
-def _tokens(data: bytes) -> Iterator[Span]:
+def _find_tokens(data: bytes) -> Iterator[Span]:
     yield from _span_finder(Family.TOKEN, extract.token_spans)(data)
     for start, end in engine.cut_token_finder()(data):
         if end - start <= _LONGEST_CACHED:
@@ -113,24 +113,24 @@ class _CachedExtractor:
 
     def __init__(self, extractor: Extractor) -> None:
         self._extract = extractor
-        self._known: dict[bytes, Sequence[Span]] = {}
+        self._results: dict[bytes, Sequence[Span]] = {}
 
     def __call__(self, text: bytes) -> Sequence[Span]:
-        spans = self._known.get(text)
+        spans = self._results.get(text)
         if spans is None:
             spans = self._extract(text)
-            if len(text) <= _LONGEST_CACHED and len(self._known) < _MOST_CACHED:
-                self._known[text] = spans
+            if len(text) <= _LONGEST_CACHED and len(self._results) < _MOST_CACHED:
+                self._results[text] = spans
         return spans
 
 
-def _obfuscated(data: bytes) -> Iterator[Span]:
+def _find_obfuscated(data: bytes) -> Iterator[Span]:
     if find_plain(strip_obfuscation(data)):
         bare, map_back = deobfuscate(data)
         yield from map_back(find_plain(bare))
 
 
-def _encoded(data: bytes) -> Iterator[Span]:
+def _find_encoded(data: bytes) -> Iterator[Span]:
     extract_cached = _CachedExtractor(_spans_in_base64)
     for run in _BASE64_RUN.finditer(data):
         if extract_cached(run[0]):
@@ -147,12 +147,12 @@ def _decoded(run: bytes) -> bytes:
     return a2b_base64(whole + b"=" * (-len(whole) % 4))
 
 
-def _blocks(data: bytes) -> Iterator[Span]:
+def _find_blocks(data: bytes) -> Iterator[Span]:
     yield from extract.block_spans(data)
     yield from key_lines(data)
 
 
-def _wrapped(data: bytes) -> Iterator[Span]:
+def _find_wrapped(data: bytes) -> Iterator[Span]:
     yield from key_lines(data)
     for chain in wrapped.find_chains(data):
         text = wrapped.join_chain(data, chain)
@@ -162,7 +162,7 @@ def _wrapped(data: bytes) -> Iterator[Span]:
         ):
             yield chain[0][0], chain[-1][1] + data[chain[-1][1] : chain[-1][1] + 2].count(b"=")
         elif Family.KNOWN in families:
-            yield from (wrapped.map_span(chain, span) for span in _known(text))
+            yield from (wrapped.map_span(chain, span) for span in _find_known(text))
 
 
 def _encodes_secret(text: bytes) -> bool:
@@ -178,22 +178,22 @@ def _is_key_or_its_value(data: bytes, begin: int, text: bytes, families: Sequenc
     return engine.key_before_expression().search(before) is not None and is_strong(text)
 
 
-def _known(data: bytes) -> Iterator[Span]:
+def _find_known(data: bytes) -> Iterator[Span]:
     return engine.finder(Family.KNOWN)(data)
 
 
 _FINDERS: dict[int, Callable[[bytes], Iterable[Span]]] = {
-    Family.TOKEN: _tokens,
+    Family.TOKEN: _find_tokens,
     Family.FLOATING: _span_finder(Family.FLOATING, extract.token_spans),
-    Family.PLACED: _keyed_spans,
+    Family.PLACED: _find_keyed,
     Family.LISTED: _span_finder(Family.LISTED, extract.listed_spans),
     Family.URL: _span_finder(Family.URL, extract.url_spans),
     Family.COOKIE: _span_finder(Family.COOKIE, extract.cookie_spans),
-    Family.BLOCK: _blocks,
-    Family.OBFUSCATED: _obfuscated,
-    Family.ENCODED: _encoded,
-    Family.KNOWN: _known,
-    Family.WRAPPED: _wrapped,
+    Family.BLOCK: _find_blocks,
+    Family.OBFUSCATED: _find_obfuscated,
+    Family.ENCODED: _find_encoded,
+    Family.KNOWN: _find_known,
+    Family.WRAPPED: _find_wrapped,
     Family.OPENED: lines.values_below_keys,
     Family.TABLE: lines.table_secrets,
     Family.COLUMNS: column_secrets,

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from toolcharter.guards.secrets.engine import Span, hints, remember
+from toolcharter.guards.secrets.engine import Span, add_secrets, hints
 
 MASK = "[REDACTED]"
 """Always the same: a mask as long as the secret would reveal its length."""
@@ -99,14 +99,14 @@ def _masked(data: bytes, spans: Iterable[Span]) -> bytes:
 def scrub_line(line: bytes) -> bytes:
     """Answer one JSON line, `{"id", "text"}`, with `{"id", "text", "redactions"}`; neither has a newline.
 
-    If the line has `values`, they are secrets from then on: see `remember`. A line that is not such an object is
+    If the line has `values`, they are secrets from then on: see `add_secrets`. A line that is not such an object is
     answered with a null `text` and the `reason` `invalid_arguments`. The answer repeats nothing from it, except an `id`
     that is a whole number or contains no secret.
     """
     record: Any = None
     try:
         record = orjson.loads(line)
-        remember(record.get("values", ()))
+        add_secrets(record.get("values", ()))
         masked, count = scrub_text(record["text"])
         return orjson.dumps({"id": record.get("id"), "text": masked, "redactions": count})
     except (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, AttributeError):

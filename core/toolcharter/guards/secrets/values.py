@@ -76,13 +76,13 @@ def _scrub(value: Any, key: str, depth: int) -> tuple[Any, int]:
     items = [_scrub(item, key, depth + 1) for item in value]
     count = sum(found for _, found in items)
     if not count and not key:
-        return _scrub_words(value)
+        return _scrub_command_line(value)
     return ([item for item, _ in items], count) if count else (value, 0)
 
 
 def _scrub_leaf(value: Any, key: str) -> tuple[Any, int]:
     if isinstance(value, str):
-        return _mask(value, key) if key else scrub_text(value)
+        return _mask_value(value, key) if key else scrub_text(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return (MASK, 1) if is_number and abs(value) >= _SMALLEST and _PASSWORD.search(key) else (value, 0)
 
@@ -118,7 +118,7 @@ def _scrub_list(items: Sequence[Any], depth: int) -> tuple[Any, int]:
     return ([item for item, _ in found], count) if count else (items, 0)
 
 
-def _scrub_words(items: Sequence[Any]) -> tuple[Any, int]:
+def _scrub_command_line(items: Sequence[Any]) -> tuple[Any, int]:
     """Mask a text in a list that the text before it makes a secret: `["--password", "..."]`, `["Cookie", "..."]`."""
     if not 1 < len(items) <= _MOST_WORDS or not all(isinstance(item, str) for item in items):
         return items, 0
@@ -149,21 +149,21 @@ def _is_telling(name: object) -> bool:
     return isinstance(name, str) and is_telling(name)
 
 
-def _mask(text: str, key: str) -> tuple[str, int]:
+def _mask_value(text: str, key: str) -> tuple[str, int]:
     scheme = _SCHEME.match(text)
     begin = scheme.end() if scheme else 0
     value = _bytes(text[begin:])
     shapes = _heuristics()
     if shapes.is_placeholder(value) or shapes.is_version_or_hash(value):
         return text, 0
-    if shapes.is_identifier(_bytes(key), value) or shapes.is_public_key(value) or _is_connection(key, text):
+    if shapes.is_identifier(_bytes(key), value) or shapes.is_public_key(value) or _is_connection_string(key, text):
         return scrub_text(text)
     if _SALT.search(key) and not shapes.is_secret(value, b'salt": "', b"", quoted=True):
         return text, 0
     return text[:begin] + MASK, 1
 
 
-def _is_connection(key: str, text: str) -> bool:
+def _is_connection_string(key: str, text: str) -> bool:
     """Whether *text* is a connection with settings, not all of them secret."""
     return _CONNECTION.search(key) is not None and _SETTINGS.match(text) is not None
 

@@ -48,7 +48,7 @@ class StoreHandle:
         Raises:
             StoreUnavailable: The store cannot be opened.
         """
-        return self._opened(TIMEOUT_S)
+        return self._get_engine(TIMEOUT_S)
 
     @property
     def has_full_text(self) -> bool:
@@ -98,16 +98,16 @@ class StoreHandle:
 
     def view(self, access: Access) -> BoundStore:
         """Return the store with the scope and the rights of *access*."""
-        return BoundStore(OpenEngine(self._opened, self._claim), access)
+        return BoundStore(OpenEngine(self._get_engine, self._claim_kind), access)
 
-    def _opened(self, timeout_s: float) -> StoreEngine:
+    def _get_engine(self, timeout_s: float) -> StoreEngine:
         engine = self._engine
         if engine is not None and self._is_current:
             return engine
         if not self._opening.acquire(timeout=max(0.0, min(timeout_s, TIMEOUT_S))):
             raise StoreUnavailable("The store could not be opened in time.")
         try:
-            return self._current()
+            return self._migrated_engine()
         except ConfigurationError as error:
             raise StoreUnavailable(str(error)) from error
         except ToolcharterError:
@@ -117,7 +117,7 @@ class StoreHandle:
         finally:
             self._opening.release()
 
-    def _current(self) -> StoreEngine:
+    def _migrated_engine(self) -> StoreEngine:
         if self._is_closed:
             raise StoreUnavailable("The store is closed.")
         engine = self._engine = self._engine or self._open_engine()
@@ -126,7 +126,7 @@ class StoreHandle:
             self._is_current = True
         return engine
 
-    def _claim(self, distribution: str, model: type[StoreRecord]) -> None:
+    def _claim_kind(self, distribution: str, model: type[StoreRecord]) -> None:
         """Note which model a kind belongs to, and refuse a second model of the same distribution for it."""
         name = f"{model.__module__}.{model.__qualname__}"
         first = self._models.setdefault((distribution, model.store_kind.name), name)

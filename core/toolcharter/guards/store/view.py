@@ -95,7 +95,7 @@ class BoundTransaction:
         """Write *record*, and return its version."""
         kind = self._kind(type(record), writes=True)
         row = new_row(record, self._cipher)
-        scrubber.remember(secret_texts(kind, record.model_dump(include=set(kind.secret))) if kind.secret else ())
+        scrubber.add_secrets(secret_texts(kind, record.model_dump(include=set(kind.secret))) if kind.secret else ())
         return self._rows.put(kind.name, row, expected=_version(expected))
 
     def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
@@ -205,7 +205,7 @@ class BoundTransaction:
                     skips.append((error.message or str(error), row.key))
         finally:
             if secrets:
-                scrubber.remember(secrets)
+                scrubber.add_secrets(secrets)
         return tuple(found)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from toolcharter.guards.secrets import MASK, engine, known, remember, scrub_bytes, scrub_line, scrub_text
+from toolcharter.guards.secrets import MASK, add_secrets, engine, known, scrub_bytes, scrub_line, scrub_text
 from toolcharter.guards.secrets.heuristics import is_path_or_address, is_placeholder, is_safe_to_mask
 
 HEX = hashlib.sha256(b"known").hexdigest()
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("forgetful")
 )
 def test_known_value_is_masked(form: str) -> None:
     """It needs no shape and no key."""
-    remember([VALUE])
+    add_secrets([VALUE])
 
     assert scrub_text(f"see <{form}> there") == (f"see <{MASK}> there", 1)
 
@@ -40,7 +40,7 @@ def test_known_value_is_masked(form: str) -> None:
 @pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
 def test_known_value_is_masked_in_base64(before: str, encode) -> None:
     """However it is aligned there; at most the letters that it shares with its neighbours stay."""
-    remember([VALUE])
+    add_secrets([VALUE])
     text = encode(f"{before}{VALUE} and more".encode())
 
     masked, count = scrub_bytes(text)
@@ -58,14 +58,14 @@ def test_known_value_is_masked_in_base64(before: str, encode) -> None:
 def test_any_long_value_is_masked(value: str) -> None:
     """Whatever it is made of, as long as it is no place to fill in."""
     assume(not is_placeholder(value.encode()) and len(value.splitlines()) == 1)
-    remember([value])
+    add_secrets([value])
 
     assert value not in scrub_text(f"a {value} b")[0]
 
 
 def test_lines_of_a_value_are_masked_one_by_one() -> None:
     """A value of many lines is found by its lines, which a stream may see one at a time."""
-    remember([f"{HEX[:20]}\nab\n{HEX[20:40]}"])
+    add_secrets([f"{HEX[:20]}\nab\n{HEX[20:40]}"])
 
     assert scrub_text(f"> {HEX[:20]}\n> {HEX[20:40]}\n") == (f"> {MASK}\n> {MASK}\n", 2)
 
@@ -73,18 +73,18 @@ def test_lines_of_a_value_are_masked_one_by_one() -> None:
 @pytest.mark.parametrize("value", ["short", "changeme", "${API_TOKEN}", "xxxxxxxxxx"])
 def test_short_values_and_places_to_fill_in_are_not_noted(value: str) -> None:
     """They stand in too many harmless texts."""
-    remember([value])
+    add_secrets([value])
 
     assert known.forms() == ()
 
 
 def test_noting_a_value_again_changes_nothing() -> None:
     """The patterns are compiled anew for new values alone."""
-    remember([VALUE])
+    add_secrets([VALUE])
     scrub_text("")
     match = engine.hints.match
 
-    remember([VALUE])
+    add_secrets([VALUE])
 
     assert engine.hints.match is match
 
@@ -172,7 +172,7 @@ def test_value_that_becomes_known_costs_no_compilation_of_all_others(monkeypatch
     values = [f"{hashlib.sha256(bytes([number])).hexdigest()[:12]}+horse" for number in range(60)]
 
     for value in values:
-        remember([value])
+        add_secrets([value])
 
     groups = known.forms()
     text = " ".join(["<", VALUE, *values, quote(values[0], safe=""), ">"])
@@ -188,11 +188,11 @@ def test_value_that_becomes_known_during_a_compilation_is_masked(monkeypatch: py
 
     def meanwhile(forms: tuple[bytes, ...]) -> engine.Match:
         found = compiled(forms)
-        remember([late])
+        add_secrets([late])
         return found
 
     monkeypatch.setattr(engine, "_families_match", meanwhile)
-    remember([VALUE])
+    add_secrets([VALUE])
     scrub_text("the first to compile")
 
     assert scrub_text(f"see {late} there") == (f"see {MASK} there", 1)
@@ -203,9 +203,9 @@ def test_thousands_of_values_are_masked(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(known, "_state", known._Known())
     values = [f"{hashlib.sha256(number.to_bytes(2, 'big')).hexdigest()[:40]}+{number}" for number in range(3000)]
 
-    remember(values[:2000])
+    add_secrets(values[:2000])
     assert scrub_text(f"see {values[7]} there") == (f"see {MASK} there", 1)
-    remember(values[2000:])
+    add_secrets(values[2000:])
 
     text = " ".join(["<", *values[::500], quote(values[2999], safe=""), ">"])
     assert scrub_text(text) == (" ".join(["<", *[MASK] * 7, ">"]), 7)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.guards.secrets.test_known import VALUE
 
-from toolcharter.guards.secrets import MASK, lines, remember, scrub_text
+from toolcharter.guards.secrets import MASK, add_secrets, lines, scrub_text
 from toolcharter.guards.secrets.stream import Stream
 
 HEX = hashlib.sha256(b"lines").hexdigest()
@@ -82,7 +82,7 @@ def test_wrapped_base64_is_found_whatever_stands_between_its_lines(before: str, 
 @pytest.mark.parametrize("before", range(0, 120, 7))
 def test_known_value_is_masked_in_wrapped_base64(before: int) -> None:
     """Where the line ends within it, too: no more than its neighbours' letters stay."""
-    remember([VALUE])
+    add_secrets([VALUE])
     wrapped = "\n".join(lines_of(b64("x" * before + VALUE + "y" * 60), 76))
 
     masked, count = scrub_text(f"<{wrapped}>")
@@ -96,7 +96,7 @@ def test_known_value_is_masked_in_wrapped_base64(before: int) -> None:
 @pytest.mark.parametrize("inner", ["", "a", "ab"])
 def test_known_value_is_masked_in_base64_of_base64(inner: str, outer: str) -> None:
     """As a cluster's secrets are that were encoded by hand before."""
-    remember([VALUE])
+    add_secrets([VALUE])
     twice = b64(outer + b64(f"{inner}{VALUE} and more") + " and more")
 
     masked, count = scrub_text(twice)
