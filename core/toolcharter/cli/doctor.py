@@ -23,7 +23,7 @@ from toolcharter.api.tool import ToolSpec
 from toolcharter.errors import Denied, ToolError
 from toolcharter.events.contract import AFTER, BEFORE, POLICY_BEFORE, POLICY_DENY
 from toolcharter.events.sinks import CORE_SCHEMES, open_sink
-from toolcharter.gate.build.inventory import inventory_of
+from toolcharter.gate.build.inventory import build_inventory
 from toolcharter.gate.build.open import Plan, open_toolbox, plan_profile
 from toolcharter.gate.runners import Runners
 from toolcharter.gate.toolbox import Toolbox
@@ -115,7 +115,7 @@ def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequen
     try:
         yield from _note_facts(plan(), has_approver=loaded.approver is not None)
         code = find_gate_code(workspace, plan().index or find_installed())
-        inventory = inventory_of(workspace, code, plan().files, (), os.environ)
+        inventory = build_inventory(workspace, code, plan().files, (), os.environ)
         yield from map(_check_import_folders, inventory.importing)
         yield from _check_runner(plan(), loaded, RunnerScope(workspace, inventory.places))
         if not os.access(workspace, os.W_OK):

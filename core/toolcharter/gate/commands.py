@@ -64,13 +64,13 @@ def analyse_commands(commands: Iterable[object], workspace: str, tables: "Tables
         message = f"The commands cannot be analysed: {type(error).__name__}."
         return CommandAnalysis(refusal=Refusal(Reason.NOT_UNDERSTOOD, message))
     analysed = analysis.commands
-    forms, needs = tuple([one.form for one in analysed]), tuple(map(_requirements, analysed))
+    forms, needs = tuple([one.form for one in analysed]), tuple(map(_make_requirements, analysed))
     return CommandAnalysis(
-        forms, _refusal(analysis), needs, analysis.unsupported, _disk_preconditions(analysis), analysed
+        forms, _make_refusal(analysis), needs, analysis.unsupported, _disk_preconditions(analysis), analysed
     )
 
 
-def _refusal(analysis: "Analysis") -> Refusal | None:
+def _make_refusal(analysis: "Analysis") -> Refusal | None:
     if analysis.catastrophe is not None:
         return Refusal(Reason.DENIED_BY_FLOOR, analysis.catastrophe)
     if analysis.unresolved_program is not None:
@@ -78,7 +78,7 @@ def _refusal(analysis: "Analysis") -> Refusal | None:
     return None
 
 
-def _requirements(one: AnalysedCommand) -> Requirements:
+def _make_requirements(one: AnalysedCommand) -> Requirements:
     if not (one.needs or one.deny_forms or one.bare is not None or one.starters):
         return _EXEMPT if one.is_transparent else _NO_REQUIREMENTS  # This is true of most commands.
     return Requirements(

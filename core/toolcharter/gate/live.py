@@ -21,7 +21,7 @@ from toolcharter.api.runtime import Reload
 from toolcharter.errors import ConfigurationError, Denied, ToolboxClosed
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import SinkLike
-from toolcharter.gate.build.inventory import existing_folder, require_store_outside
+from toolcharter.gate.build.inventory import require_store_outside, resolve_workspace
 from toolcharter.gate.build.late import LateRuntime, discover_late
 from toolcharter.gate.build.open import build_tools_into, open_state, plan_for
 from toolcharter.gate.build.plan import Plan, refresh_discovered
@@ -79,7 +79,7 @@ def open_live(
         ConfigurationError: It lists every fault of the profile and the installation; nothing is built.
     """
     places = () if stores is None else stores.keeps_state_in()
-    require_store_outside(existing_folder(workspace), places)
+    require_store_outside(resolve_workspace(workspace), places)
     with plan_for(profile, workspace, () if events is None else events) as (planned, named, survey):
         sinks = named if events is not None or planned.profile.events.required else []
         plan, base = open_state(

@@ -80,7 +80,7 @@ def drive_sync(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
             wait = stage.send(outcome)  # type: ignore[arg-type]  # None starts it
             try:
                 if wait.refuse is not None:
-                    _allow(wait.refuse)
+                    _raise_if_refused(wait.refuse)
                 outcome = wait.block(), None
             except BaseException as error:  # noqa: BLE001 - the stage decides how to handle it
                 outcome = None, error
@@ -93,7 +93,7 @@ def drive_sync(stage: Coroutine[Wait[Any], _Outcome, T]) -> T:
         stage.close()
 
 
-def _allow(refuse: Callable[[], None]) -> None:
+def _raise_if_refused(refuse: Callable[[], None]) -> None:
     try:
         refuse()
     except SyncCallInLoop as error:
@@ -226,10 +226,10 @@ class LoopThread:
     def __init__(self) -> None:
         self._parents: list[Any] = []
         """Loops of the parent, in a forked child. Kept, because disposing of one would disturb the parent's loop."""
-        self._begin()
+        self._reset()
         renew_in_child(self)
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._lock = threading.Lock()
         self._loop: Any = None
         self._thread: threading.Thread | None = None
@@ -237,7 +237,7 @@ class LoopThread:
     def renew(self) -> None:
         """Start again in a forked child: it lacks the parent's thread, and a thread of the parent may hold the lock."""
         self._parents.append(self._loop)
-        self._begin()
+        self._reset()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run *coroutine* to its end, with the caller's context variables, and return its result.
@@ -248,7 +248,7 @@ class LoopThread:
             ToolboxClosed: The loop was closed before the coroutine's end.
         """
         with self._lock:  # a loop that `close` has stopped would never run the coroutine
-            waiting = asyncio.run_coroutine_threadsafe(coroutine, self._started())
+            waiting = asyncio.run_coroutine_threadsafe(coroutine, self._ensure_started())
         try:
             return waiting.result()
         except futures.CancelledError:
@@ -257,7 +257,7 @@ class LoopThread:
             waiting.cancel()
             raise
 
-    def _started(self) -> Any:
+    def _ensure_started(self) -> Any:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=_run, args=(self._loop,), name="toolcharter-loop", daemon=True)

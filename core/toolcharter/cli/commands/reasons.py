@@ -58,7 +58,7 @@ def command(tool: str | None, profile: str | None, as_json: bool, workspace: str
     own = list(_plugin_rows())
     ruled: list[_Row] = []
     if profile is not None:
-        plan = build_plan.plan_profile(profile, workspace=inventory.existing_folder(workspace))
+        plan = build_plan.plan_profile(profile, workspace=inventory.resolve_workspace(workspace))
         own = [row for row in own if row.source in {*plan.loaded.specs, *plan.loaded.extension_specs}]
         ruled = list(_rule_rows(plan))
     if tool is None:

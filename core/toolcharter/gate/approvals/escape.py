@@ -175,7 +175,7 @@ class _Masks:
         if text == scrubbed:
             return text
         self.are_used = True
-        shown, hidden = _announced(text, scrubbed, name)
+        shown, hidden = _describe_masks(text, scrubbed, name)
         could_run = self._runs_arguments or name.casefold() in CODE_ARGUMENTS
         if could_run or not _CODE.isdisjoint(hidden) or not hidden.isprintable():
             raise MaskHidesCode(
@@ -190,7 +190,7 @@ def _require_same_names(given: Mapping[str, Any], scrubbed: Mapping[str, Any]) -
         raise MaskHidesCode("The name of an argument looks like a secret and would be masked.")
 
 
-def _announced(text: str, scrubbed: str, name: str) -> tuple[str, str]:
+def _describe_masks(text: str, scrubbed: str, name: str) -> tuple[str, str]:
     """Return *scrubbed* with the length of the hidden text in each mask, and all hidden text.
 
     If equal pieces make the position of a mask ambiguous, that does not matter: all masks together hide the same text.

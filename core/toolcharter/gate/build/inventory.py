@@ -42,7 +42,7 @@ _EXTENDS_NAMES = re.compile(rb"^extends:[ ]*\[[\w ,-]*\][ ]*$", re.MULTILINE)
 _GIT_PROGRAM_PARTS = ("config", "config.worktree", "hooks", "info")
 
 
-def inventory_of(
+def build_inventory(
     workspace: Path,
     code: GateCode,
     files: Iterable[Path],
@@ -63,12 +63,17 @@ def inventory_of(
     Raises:
         ConfigurationError: Events would be written to a file that the gate executes or trusts.
     """
-    policies = [*_policies(workspace, environ), *files]
-    believed = [*policies, *_profiles(workspace, tuple(files)), *_repository_settings(workspace), *_state(environ)]
+    policies = [*_policy_files(workspace, environ), *files]
+    believed = [
+        *policies,
+        *_profile_paths(workspace, tuple(files)),
+        *_repository_settings(workspace),
+        *_state_folders(environ),
+    ]
     believed += believed_by_host
     trusted = [*code.trusted, *(name for path in believed for name in names_of(str(path)))]
     trusted += [name for name in other_names(workspace, believed) if not is_within(name, f"{workspace}/.git")]
-    written = {url: names_of(path) for url, path in _sink_files(sinks)}
+    written = {url: names_of(path) for url, path in _file_sinks(sinks)}
     _require_harmless_sinks(workspace, written, trusted, policies)
     made = make_inventory(
         workspace,
@@ -87,7 +92,7 @@ def inventory_of(
     return made._replace(importing=next_start.import_folders(workspace, code.packages, made.covers))
 
 
-def existing_folder(workspace: str | Path) -> Path:
+def resolve_workspace(workspace: str | Path) -> Path:
     """Return the real path of a workspace.
 
     Raises:
@@ -148,7 +153,7 @@ def require_store_outside(workspace: Path, places: Iterable[Path]) -> None:
         raise ConfigurationError(faults)
 
 
-def _policies(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+def _policy_files(workspace: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the files of the ceilings, and first their folder in the workspace, which must not be replaced either."""
     policy = workspace / WORKSPACE_POLICY
     yield policy.parent
@@ -165,7 +170,7 @@ def _repository_settings(workspace: Path) -> Iterator[Path]:
             yield workspace / settings
 
 
-def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
+def _profile_paths(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
     """Yield where the next start may find a profile by its name: folders, the files in them, and their parents."""
     for folder in (*_profile_folders(workspace), shipped_profiles()):
         if not _lies_in_workspace(folder, workspace):
@@ -173,11 +178,11 @@ def _profiles(workspace: Path, files: tuple[Path, ...]) -> Iterator[Path]:
         yield folder
         for file in _profiles_in(folder):
             yield file
-            yield from _names_found_first(tuple(_parents(file)))
-    yield from _names_found_first(files)
+            yield from _shadowing_names(tuple(_parent_files(file)))
+    yield from _shadowing_names(files)
 
 
-def _names_found_first(files: tuple[Path, ...]) -> Iterator[Path]:
+def _shadowing_names(files: tuple[Path, ...]) -> Iterator[Path]:
     """Yield a profile and its parents, and the files that would be found before one of them.
 
     `extends` first searches the folder of its own file.
@@ -208,7 +213,7 @@ def _profiles_in(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _parents(file: Path) -> Iterator[Path]:
+def _parent_files(file: Path) -> Iterator[Path]:
     """Yield the files that a profile extends, directly or not; none if it names its parents by bare names."""
     try:
         text = read_bytes(str(file))
@@ -225,13 +230,13 @@ def _lies_in_workspace(folder: Path, workspace: Path) -> bool:
     return any(is_within(name, str(workspace)) for name in names_of(str(folder)))
 
 
-def _state(environ: Mapping[str, str]) -> Iterator[Path]:
+def _state_folders(environ: Mapping[str, str]) -> Iterator[Path]:
     """Yield the folders of approvals, process records and locks; also the folder of a later start without `HOME`."""
     named = {"XDG_STATE_HOME": environ.get("XDG_STATE_HOME", "")}
     yield from (folder for folder in (state_path("", environ), state_path("", named)) if folder is not None)
 
 
-def _sink_files(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
+def _file_sinks(sinks: Iterable[SinkLike]) -> Iterator[tuple[str, str]]:
     """Yield the URL and the path of each sink that is a file."""
     for sink in sinks:
         if isinstance(sink, str) and sink.startswith("file:"):

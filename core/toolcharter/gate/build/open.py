@@ -18,7 +18,7 @@ from toolcharter.errors import ConfigurationError, Denied, Fault, PluginError, S
 from toolcharter.events.emitter import Emitter
 from toolcharter.events.lines import LineFormat
 from toolcharter.events.sinks import CORE_SCHEMES, SinkLike, open_sink
-from toolcharter.gate.build.inventory import existing_folder, inventory_of, require_state_outside
+from toolcharter.gate.build.inventory import build_inventory, require_state_outside, resolve_workspace
 from toolcharter.gate.build.plan import Plan, plan_profile
 from toolcharter.gate.build.tool_function import inspect_function
 from toolcharter.gate.redact import redact_id
@@ -132,7 +132,7 @@ def plan_for(
     sinks = (list(events) or ["stderr:"]) if isinstance(events, Iterable) and not isinstance(events, str) else [events]
     schemes = (sink.partition(":")[0] for sink in sinks if isinstance(sink, str))
     foreign = [scheme for scheme in schemes if scheme not in CORE_SCHEMES]
-    root, index, survey = existing_folder(workspace), find_installed(), new_survey()
+    root, index, survey = resolve_workspace(workspace), find_installed(), new_survey()
     restore_imports = keep_imports_out(root, find_gate_code(root, index, survey))  # plugins are imported now
     try:
         yield plan_profile(profile, workspace=root, schemes=foreign, index=index), sinks, survey
@@ -196,7 +196,7 @@ def open_state(
     *believed* are files and folders that the host executes or trusts. *survey* is the survey of the disk, if it was made
     just now. Returns the plan under the ceilings of *workspace*, and the state.
     """
-    root = existing_folder(workspace)
+    root = resolve_workspace(workspace)
     sinks = tuple(sinks)
     require_state_outside(root, plan.policies, plan.extensions)
     code = find_gate_code(root, plan.index or find_installed(), survey)
@@ -209,7 +209,7 @@ def open_state(
     )
     policies = (*plan.policies.values(), *plan.extensions.values())
     orders = (root / name for policy in policies for name in policy.takes_orders_from())
-    inventory = inventory_of(root, code, plan.files, sinks, os.environ, (*believed, *store.state_paths, *orders))
+    inventory = build_inventory(root, code, plan.files, sinks, os.environ, (*believed, *store.state_paths, *orders))
     loaded = plan.loaded.build_extensions(root, plan.extensions)
     profile, ceilings = plan.profile, plan.ceilings
 

@@ -54,14 +54,14 @@ class Checks:
                 if answer is None:  # The usual answer. To test whether it can be awaited costs more than the check.
                     continue
                 if type(answer) not in _ANSWERS and isawaitable(answer):
-                    answer = await self._awaited(ctx, check, answer)
+                    answer = await self._await_answer(ctx, check, answer)
                 _require_valid(answer)
             except BaseException as error:
                 if is_caller_cancellation(error):
                     raise
                 # A driver that closes this coroutine raises GeneratorExit in it; then no other check may run.
                 if not check.advisory or isinstance(error, (GeneratorExit, Denied)):
-                    return _denial(check, error) if isinstance(error, Denied) else _failed(check, error)
+                    return _deny_as_raised(check, error) if isinstance(error, Denied) else _deny_failure(check, error)
                 ctx.add_fault("advisory_check_failed")
                 continue
             if isinstance(answer, Deny):
@@ -71,7 +71,7 @@ class Checks:
             return Deny(Reason.CHECK_FAILED, "The checks took all the time that the call may take.")
         return asked
 
-    async def _awaited(self, ctx: CallContext, check: Check, answer: Awaitable[Any]) -> Any:
+    async def _await_answer(self, ctx: CallContext, check: Check, answer: Awaitable[Any]) -> Any:
         latest = monotonic() + check.timeout_s
         refuse = partial(refuse_inside_loop, ctx.tool, answer, instead="adecide" if ctx.dry else "acall")
         found = await wait_for(awaited(answer, min(ctx.deadline, latest), self._loop, refuse))
@@ -95,16 +95,16 @@ def _require_valid(answer: Any) -> None:
             raise NoAnswer("answered with a field that is no text")
 
 
-def _denial(check: Check, error: Denied) -> Deny:
+def _deny_as_raised(check: Check, error: Denied) -> Deny:
     """Turn a `Denied` that a check has raised into a `Deny`."""
     try:
         answer = Deny(error.reason, error.message, error.hint)
         _require_valid(answer)
     except Exception as unreadable:  # noqa: BLE001 - a subclass may hold anything
-        return _failed(check, unreadable)
+        return _deny_failure(check, unreadable)
     return answer
 
 
-def _failed(check: Check, error: BaseException) -> Deny:
+def _deny_failure(check: Check, error: BaseException) -> Deny:
     what = str(error) if isinstance(error, NoAnswer) else f"raised {type(error).__name__}"
     return Deny(Reason.CHECK_FAILED, f"The check of {check.plugin!r} {what}.")

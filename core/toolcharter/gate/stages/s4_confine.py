@@ -100,7 +100,7 @@ class Confinement:
         return Programs(self._workspace)
 
     def _confine(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> None:
-        for path in self._paths_of(place, names, marks):
+        for path in self._expand_place(place, names, marks):
             # A copy gets a name of its own in its target folder, so that folder may contain protected entries.
             is_whole = place.change != MAY and not (place.change == "into" and (self._workspace / path).is_dir())
             if place.change and not self._paths.changeable(path, with_below=is_whole):
@@ -116,7 +116,7 @@ class Confinement:
                 copies = [basename(path.rstrip("/"))]
                 if place.copies_content and _is_folder(self._paths, path):
                     copies = [name for name, _ in list_names(self._paths, path, names, is_deep=False)]
-                self._require_copies_unprotected(self._paths_of(place.copied_into, names, marks), copies)
+                self._require_copies_unprotected(self._expand_place(place.copied_into, names, marks), copies)
 
     def _require_copies_unprotected(self, folders: Iterator[str], names: Sequence[str]) -> None:
         """Refuse if a copy would get a protected name in one of *folders*."""
@@ -125,7 +125,7 @@ class Confinement:
                 if not self._paths.changeable(copy):
                     raise Denied(Reason.PROTECTED_PATH, f"{copy!r} is protected: no program may create it.")
 
-    def _paths_of(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> Iterator[str]:
+    def _expand_place(self, place: PathAccess, names: Iterator[int], marks: tuple[str, ...]) -> Iterator[str]:
         if marks and place.path.startswith(marks):
             message = f"{place.path!r} would be read as a special argument; write './' before it."
             raise Denied(Reason.NOT_UNDERSTOOD, message)

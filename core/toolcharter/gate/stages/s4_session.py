@@ -35,7 +35,7 @@ class SessionStage:
 
     def check(self, ctx: CallContext, call: Call, session: str) -> None:
         """Refuse *ctx* if a guard objects. A refused call counts, too, so that its repetitions are noticed."""
-        verdict = _judged(lambda: self._guards.before(session, call))
+        verdict = _run_guard(lambda: self._guards.before(session, call))
         if isinstance(verdict, Deny):
             if not ctx.dry:
                 self.count(ctx, call, session)
@@ -44,7 +44,7 @@ class SessionStage:
 
     def count(self, ctx: CallContext, call: Call, session: str) -> None:
         """Count the call just before its body; a guard may still refuse it."""
-        verdict = _judged(lambda: self._guards.entered(session, call, has_effects=has_effects(call)))
+        verdict = _run_guard(lambda: self._guards.entered(session, call, has_effects=has_effects(call)))
         if verdict is not None:
             ctx.refuse("guard", verdict.reason, verdict.message, hint=verdict.hint)
 
@@ -81,19 +81,19 @@ def session_stage(settings: SessionGuards, paths: Paths, facts: Mapping[str, Too
     """Build the guards that *settings* switches on; None if there are none."""
     if settings == SessionGuards():
         return None
-    settings = settings._replace(read_before_write=_canonical(settings.read_before_write, facts))
+    settings = settings._replace(read_before_write=_replace_tool_aliases(settings.read_before_write, facts))
 
     def matcher(rule: Rule) -> Callable[[Call], bool]:
         matches = Matcher(rule).denies
         return lambda call: matches(facts[call.tool], RuleInput(call.action, to_json_values(call.args), call.commands))
 
-    guards = ActiveSessionGuards(settings, matcher=matcher, identify=lambda path: _identity(paths, path))
+    guards = ActiveSessionGuards(settings, matcher=matcher, identify=lambda path: _file_identity(paths, path))
     seconds = settings.cached_reads.seconds
     cached = None if seconds is None else CachedReads(seconds)
     return SessionStage(guards, cached, facts) if guards.active or cached else None
 
 
-def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> ReadBeforeWrite:
+def _replace_tool_aliases(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> ReadBeforeWrite:
     """Replace the aliases of tools in *settings* by the tools' names, which calls have."""
     names = {fold_tool_name(alias): name for name, tool in facts.items() for alias in tool.aliases}
     reads, writes = (
@@ -103,7 +103,7 @@ def _canonical(settings: ReadBeforeWrite, facts: Mapping[str, ToolFacts]) -> Rea
     return settings._replace(reads=reads, writes=writes)
 
 
-def _identity(paths: Paths, path: str) -> Hashable | None:
+def _file_identity(paths: Paths, path: str) -> Hashable | None:
     """Return an identity of the file at *path*, which changes with the file; None if there is no file."""
     try:
         with paths.open_file(path) as file:
@@ -121,7 +121,7 @@ def has_effects(call: Call) -> bool:
     return declared is None or any(not word.endswith(":read") and word != "text" for word in declared)
 
 
-def _judged(judge: Callable[[], T]) -> T | Deny:
+def _run_guard(judge: Callable[[], T]) -> T | Deny:
     """Run a guard's judgement; an exception, such as for arguments that its patterns cannot match, is a denial."""
     try:
         return judge()

@@ -79,9 +79,9 @@ class BodyStage:
             *ctx*; or, if the thread was abandoned, a substitute for it. Whatever the thread still does to *ctx* then
             has no effect on the result.
         """
-        return await self._isolated(ctx, self.run)
+        return await self._run_in_thread(ctx, self.run)
 
-    async def _isolated(self, ctx: CallContext, body: Body) -> CallContext:
+    async def _run_in_thread(self, ctx: CallContext, body: Body) -> CallContext:
         threads = self._tool.threads
         threads.refuse_if_stuck(ctx)
         if ctx.outcome is not None:
@@ -102,7 +102,7 @@ class BodyStage:
     async def dry_run(self, ctx: CallContext) -> CallContext:
         """Run a staged body up to its mark. It gets a copy of the arguments, because it may change lists among them."""
         if self._tool.spec.isolate:
-            return await self._isolated(ctx, self._dry_run)
+            return await self._run_in_thread(ctx, self._dry_run)
         if not self._function.is_async:
             self._dry_run(ctx)
             return ctx

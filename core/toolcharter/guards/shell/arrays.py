@@ -185,7 +185,7 @@ class Arrays:
         ]
         return _REPEATING.search(self._mask_uses(name), 0, ends[-1]) is None
 
-    def whole(
+    def find_all_elements(
         self, source: str, at: int, known: frozenset[str], *, ordered: bool
     ) -> tuple[int, tuple[str, ...]] | None:
         """Expand the word at position *at*, if it is all elements or keys of a known array, as `"${a[@]}"`.
@@ -232,7 +232,7 @@ class Arrays:
         self.is_used = self.is_used or text is not None
         return text
 
-    def looked_up(self, name: str, key: str) -> str:
+    def element_in_loop(self, name: str, key: str) -> str:
         """The text of the element *key* of an array that was known when a loop began; no loop changes a known array."""
         return self._texts[name][key]
 

@@ -117,7 +117,7 @@ class Word(NamedTuple):
         return self.named_by == _TAKE_NAMES.get(argument, argument)
 
     @property
-    def is_top(self) -> bool:
+    def is_repository_top(self) -> bool:
         """Whether it is the top of the repository, or empty."""
         return self.text is None and (
             self.named_by == REPOSITORY_TOP or TOP_OF_REPOSITORY.fullmatch(self.form) is not None

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from toolcharter.errors import ConfigurationError
-from toolcharter.gate.build.inventory import inventory_of
+from toolcharter.gate.build.inventory import build_inventory
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.loader.interpreter import GateCode
 
@@ -30,7 +30,7 @@ def places(workspace: Path) -> Places:
     """What is protected, but for what always is: `.toolcharter` and `profiles`."""
 
     def look(*files: Path, sinks: tuple[object, ...] = (), environ: dict[str, str] | None = None) -> tuple[str, ...]:
-        found = inventory_of(workspace, NO_CODE, files, sinks, environ or {}).places  # type: ignore[arg-type]
+        found = build_inventory(workspace, NO_CODE, files, sinks, environ or {}).places  # type: ignore[arg-type]
         assert {".toolcharter", "profiles"} <= {*found}
         return tuple(place for place in found if place not in {".toolcharter", "profiles"})
 
@@ -183,7 +183,7 @@ def test_files_of_events_stay_protected_when_they_are_rotated(places: Places, wo
         (workspace / "run" / name).touch()
     sinks = ("file:ws/run/a[1].log", "file:outside.log")
 
-    found = inventory_of(workspace, NO_CODE, (), sinks, {})
+    found = build_inventory(workspace, NO_CODE, (), sinks, {})
 
     assert places(sinks=sinks) == ("run/a[1].log", "run/a[1].log-20261123", "run/a[1].log.1", "run/a[1].log.2.gz")
     with closing(WorkspacePaths(workspace, inventory=found)) as paths:
@@ -219,7 +219,7 @@ def test_the_repository_is_a_list_of_its_own(workspace: Path) -> None:
     (workspace / ".git").write_text("gitdir: store")
     (workspace / "store").mkdir()
 
-    found = inventory_of(workspace, NO_CODE, (), (), {})
+    found = build_inventory(workspace, NO_CODE, (), (), {})
 
     assert (found.repositories, "store" in found.places) == (("store",), False)
 

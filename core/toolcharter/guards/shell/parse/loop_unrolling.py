@@ -106,7 +106,7 @@ def _fill_word(word: Word, name: str, value: Word, arrays: Arrays) -> Word:
     if value.text is None:
         return _fill_with_glob(word, name, value)
     texts = [
-        (value.text if part.name == name else arrays.looked_up(part.name[len(name) + 1 : -1], value.text))
+        (value.text if part.name == name else arrays.element_in_loop(part.name[len(name) + 1 : -1], value.text))
         if _is_variable_part(part, name)
         else ""
         for part in word.parts

@@ -77,7 +77,9 @@ def read_words(scanner: Scanner, mode: Mode = ARGUMENT) -> list[Word]:
 def _read_array_words(scanner: Scanner) -> list[Word] | None:
     """Read `"${a[@]}"`, if it comes next and the line has set the array."""
     start = scanner.at
-    found = scanner.arrays.whole(scanner.source, start, scanner.set_names, ordered=scanner.looping_at != scanner.depth)
+    found = scanner.arrays.find_all_elements(
+        scanner.source, start, scanner.set_names, ordered=scanner.looping_at != scanner.depth
+    )
     if found is None:
         return None
     scanner.at, texts = found

@@ -71,7 +71,7 @@ class RequirementCollector:
 
     def add_value(self, role: Role, word: Word, *, may_repeat: bool = False) -> None:
         """Collect *word*, the value of an option or an operand."""
-        if role.kind == "chdir" and word.is_top:
+        if role.kind == "chdir" and word.is_repository_top:
             word = Word(word.form, self.workspace, prefix=self.workspace)
         if word.text is None and word.pattern is None:
             is_one = not word.splits or (may_repeat and role.is_repeatable)
