@@ -15,7 +15,7 @@ from toolcharter_bwrap.placeholders import Keeper
 
 _ROOT = Path("/sys/fs/cgroup")
 # With the sticky bit, by which the keeper recognises our groups.
-_MODE = 0o1755
+_GROUP_MODE = 0o1755
 _REMOVAL_TIMEOUT_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0001, 0.01
 # Bubblewrap's own processes: the one outside, and the first process inside.
@@ -37,7 +37,7 @@ def limit_processes(processes: int | None, keeper: Keeper) -> Generator[tuple[st
     group = parent / f"toolcharter-{os.getpid()}-{next(_numbers)}"
     group.mkdir()
     try:
-        group.chmod(_MODE)
+        group.chmod(_GROUP_MODE)
         keeper.add(str(group))
         (group / "pids.max").write_text(str(processes + _OWN_PROCESSES))
         yield ("/bin/sh", "-c", 'echo 0 >"$0" && exec "$@"', str(_entry_file(group)))

@@ -10,7 +10,7 @@ MAX_NAMES = 10_000
 """The most names that are searched for links in one protected folder."""
 # Folders of a repository that are not searched: git neither runs nor trusts their files, which can be many.
 # Source: gitrepository-layout(5).
-_CONTENT = frozenset({"objects", "refs", "logs", "lfs"})
+_UNSEARCHED = frozenset({"objects", "refs", "logs", "lfs"})
 
 
 def link_targets(workspace: Path, folder: str) -> Iterator[str]:
@@ -21,7 +21,7 @@ def link_targets(workspace: Path, folder: str) -> Iterator[str]:
     """
     left = MAX_NAMES
     for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in _CONTENT]
+        folders[:] = [name for name in folders if name not in _UNSEARCHED]
         left -= len(folders) + len(files)
         if left < 0:
             raise _links_denied(f"The protected folder {folder!r} has too many names to search it for links.")

@@ -25,7 +25,7 @@ _SEARCHED = frozenset({".git", ".toolcharter"})
 class Mask(Enum):
     """The mount over one path."""
 
-    WAY = "way"
+    WRITABLE = "writable"
     """The path itself, writable: it cannot be renamed."""
     READ_ONLY = "read-only"
     """The path itself, read-only."""
@@ -81,8 +81,8 @@ def _mask_path(
     path = str(workspace)
     for index, part in enumerate(parts):
         path = f"{path}/{part}"
-        if masks.get(path, Mask.WAY) is not Mask.WAY:
-            return  # a mask that is not `WAY` also protects everything below
+        if masks.get(path, Mask.WRITABLE) is not Mask.WRITABLE:
+            return  # a mask that is not `WRITABLE` also protects everything below
         masks[path] = _choose_mask(path, stack, keeper, is_last=index == len(parts) - 1)
     if parts and masks[path] is Mask.READ_ONLY and (parts[-1] in _SEARCHED or is_link_target):
         for place in (*_git_folders(workspace, Path(path)), *link_targets(workspace, path)):
@@ -94,7 +94,7 @@ def _mask_parents(workspace: Path, name: str, masks: dict[str, Mask]) -> None:
     path = str(workspace)
     for part in PurePosixPath(name).parts[:-1]:
         path = f"{path}/{part}"
-        if masks.setdefault(path, Mask.WAY) is not Mask.WAY:
+        if masks.setdefault(path, Mask.WRITABLE) is not Mask.WRITABLE:
             return  # another mount below would be writable again
 
 
@@ -105,14 +105,14 @@ def _choose_mask(path: str, stack: ExitStack, keeper: Keeper, *, is_last: bool) 
         status = None
     if status is None or is_placeholder(status):
         stack.enter_context(hold_placeholder(path, keeper))
-        return Mask.EMPTY if is_last else Mask.WAY
+        return Mask.EMPTY if is_last else Mask.WRITABLE
     if stat.S_ISLNK(status.st_mode):
         raise Denied(
             Reason.PROTECTED_PATH,
             f"The path {path!r} is protected, but it is a link, which a program in the sandbox could replace.",
             hint=_hint(path),
         )
-    return Mask.READ_ONLY if is_last or not stat.S_ISDIR(status.st_mode) else Mask.WAY
+    return Mask.READ_ONLY if is_last or not stat.S_ISDIR(status.st_mode) else Mask.WRITABLE
 
 
 def _hint(link: str) -> str:
@@ -134,7 +134,7 @@ def _require_parts(name: str) -> tuple[str, ...]:
 def _mount_arguments(path: str, mask: Mask) -> tuple[str, ...]:
     if mask is Mask.EMPTY:
         return ("--perms", "0555", "--tmpfs", path, "--remount-ro", path)
-    return ("--bind" if mask is Mask.WAY else "--ro-bind", path, path)
+    return ("--bind" if mask is Mask.WRITABLE else "--ro-bind", path, path)
 
 
 def _git_folders(workspace: Path, pointer: Path) -> Iterator[str]:

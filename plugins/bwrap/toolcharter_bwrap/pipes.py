@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toolcharter import Ended, Reason, ToolError
 from toolcharter_bwrap.refusals import start_failure
 
-_MOST_STATUS_BYTES = 65_536
+_MAX_STATUS_BYTES = 65_536
 
 
 class Pipes(NamedTuple):
@@ -43,7 +43,7 @@ class Pipes(NamedTuple):
         with suppress(BlockingIOError):
             # Bubblewrap writes the exit code only if the program itself has run. Source: bubblewrap(1).
             if any(
-                "exit-code" in json.loads(line) for line in os.read(self.status_read, _MOST_STATUS_BYTES).splitlines()
+                "exit-code" in json.loads(line) for line in os.read(self.status_read, _MAX_STATUS_BYTES).splitlines()
             ):
                 return
         if not ended.timed_out and ended.exit_code > 0:
@@ -60,8 +60,8 @@ def open_pipes(arguments: Sequence[str], seccomp: bytes, stack: ExitStack) -> Pi
     if text.count("\0") != len(arguments):
         raise ToolError("A variable of the environment contains a NUL.", reason=Reason.INVALID_ARGUMENTS)
     with ExitStack() as failed:
-        settings = _file("bwrap-arguments", os.fsencode(text), failed)
-        rules = _file("bwrap-seccomp", seccomp, failed)
+        settings = _write_memory_file("bwrap-arguments", os.fsencode(text), failed)
+        rules = _write_memory_file("bwrap-seccomp", seccomp, failed)
         status_read, status_write = os.pipe()
         stack.callback(os.close, status_read)
         os.set_blocking(status_read, False)
@@ -69,7 +69,7 @@ def open_pipes(arguments: Sequence[str], seccomp: bytes, stack: ExitStack) -> Pi
         return Pipes(settings, rules, status_write, status_read)
 
 
-def _file(name: str, data: bytes, failed: ExitStack) -> int:
+def _write_memory_file(name: str, data: bytes, failed: ExitStack) -> int:
     descriptor = os.memfd_create(name)
     failed.callback(os.close, descriptor)
     os.write(descriptor, data)

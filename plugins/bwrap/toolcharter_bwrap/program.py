@@ -52,7 +52,7 @@ def bundled_bubblewrap() -> str:
         raise no_bubblewrap()
     for file in binaries:
         _require_unchanged(file)
-    return str(_path(program))
+    return str(_real_path(program))
 
 
 @cache
@@ -67,7 +67,7 @@ def _require_unchanged(file: PackagePath) -> None:
 
     Source: PyPA specification "Recording installed projects", the RECORD file.
     """
-    path = _path(file)
+    path = _real_path(file)
     try:
         status, content = path.stat(), path.read_bytes()
     except OSError as error:
@@ -81,5 +81,5 @@ def _require_unchanged(file: PackagePath) -> None:
         raise changed_bubblewrap(str(path), "its content is not what was installed")
 
 
-def _path(file: PackagePath) -> Path:
+def _real_path(file: PackagePath) -> Path:
     return Path(os.path.realpath(str(file.locate())))

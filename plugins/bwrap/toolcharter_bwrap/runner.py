@@ -33,9 +33,9 @@ from toolcharter_bwrap.sockets import hide_sockets
 from toolcharter_bwrap.system import is_visible, network_arguments, require_workspace, system_arguments
 
 # The first process of the sandbox is no group leader yet, so `setsid` does not fork. Source: setsid(1).
-_ON_TERMINAL = ("/usr/bin/setsid", "--ctty", "--")
+_TERMINAL_PREFIX = ("/usr/bin/setsid", "--ctty", "--")
 _UNLIMITED = ProcessLimits(memory_bytes=None, processes=None, open_files=None, file_bytes=None)
-_SIGNALLED, _HIGHEST_SIGNAL = 128, 64
+_SIGNAL_OFFSET, _HIGHEST_SIGNAL = 128, 64
 
 
 class Bwrap:
@@ -62,18 +62,18 @@ class BwrapRunner(LocalRunner):
         self._policy = policy
         self._system = system_arguments(policy)
         # The kernel ends a sandbox together with the thread that started it. This thread lasts as long as the runner.
-        self._starter = ThreadPoolExecutor(1, thread_name_prefix="bwrap")
+        self._start_thread = ThreadPoolExecutor(1, thread_name_prefix="bwrap")
         self._has_started = False
-        self._starting = Lock()
+        self._start_lock = Lock()
 
     def start(self, job: Job, terminal: TerminalSize | None = None, /) -> Running:
         """Start *job* and return."""
-        with self._starting:
+        with self._start_lock:
             if not self._has_started:
                 # Only a program that has ended shows whether its sandbox could be made.
                 self.run(Job(("true",), read_only=True))
                 self._has_started = True
-        return self._starter.submit(super().start, job, terminal).result()
+        return self._start_thread.submit(super().start, job, terminal).result()
 
     def elsewhere(self) -> Callable[[], ProgramRunner]:
         """Return a function that opens a runner for the same scope in another process, with which its programs die."""
@@ -82,7 +82,7 @@ class BwrapRunner(LocalRunner):
     def close(self) -> None:
         """End all programs that are still running."""
         super().close()
-        self._starter.shutdown()
+        self._start_thread.shutdown()
 
     @contextmanager
     def prepared(self, job: Job, mark: Mark, *, on_terminal: bool) -> Generator[Launch]:
@@ -98,7 +98,7 @@ class BwrapRunner(LocalRunner):
             arguments = self._arguments(job, extra_mounts, stack, on_terminal=on_terminal)
             prefix = stack.enter_context(limit_processes(limits.processes, self.keeper()))
             pipes = open_pipes(arguments, self._seccomp_filter(job), stack)
-            inner = (*_ON_TERMINAL, *command) if on_terminal else command
+            inner = (*_TERMINAL_PREFIX, *command) if on_terminal else command
             outer = limited((bwrap, *pipes.arguments, "--", *inner), _UNLIMITED, _own_processes_mark(mark))
             yield Launch(
                 argv=(*prefix, *outer),
@@ -154,7 +154,7 @@ class BwrapRunner(LocalRunner):
             *hide_paths(self.workspace, hidden),
             *hide_sockets((self.workspace, *self._policy.read_roots)),
             *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", self.folder_of(job)),
-            # On a terminal, `_ON_TERMINAL` makes the session.
+            # On a terminal, `_TERMINAL_PREFIX` makes the session.
             *(() if on_terminal else ("--new-session",)),
             *(word for name, value in job.env.items() for word in ("--setenv", name, value)),
         )
@@ -173,7 +173,7 @@ def _exit_code(code: int) -> int:
 
     So a program that itself exits with such a number cannot be distinguished from a program that a signal has ended.
     """
-    return _SIGNALLED - code if _SIGNALLED < code <= _SIGNALLED + _HIGHEST_SIGNAL else code
+    return _SIGNAL_OFFSET - code if _SIGNAL_OFFSET < code <= _SIGNAL_OFFSET + _HIGHEST_SIGNAL else code
 
 
 def _lower_limits(asked: ProcessLimits, most: ProcessLimits) -> ProcessLimits:

@@ -26,7 +26,7 @@ _FIRST_UNKNOWN = 470  # 469 is file_setattr, of Linux 6.17.
 
 _NAMESPACES = 0x7E02_0080  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME
 _SET_ID = 0o6000
-_MAKES = 0o100 | 0o20_000_000  # O_CREAT, and O_TMPFILE without its O_DIRECTORY bit
+_CREATE_FLAGS = 0o100 | 0o20_000_000  # O_CREAT, and O_TMPFILE without its O_DIRECTORY bit
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PER_LINUX, _PER_QUERY = 0, 0xFFFF_FFFF
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK, _NETLINK_ROUTE = 1, 2, 10, 16, 0
@@ -124,7 +124,7 @@ _AARCH64 = {
     "kexec_file_load": 294,
 }
 # From 424 on, numbers are the same everywhere.
-_EVERYWHERE = {
+_COMMON_CALLS = {
     "io_uring_setup": 425,
     "io_uring_enter": 426,
     "io_uring_register": 427,
@@ -167,7 +167,7 @@ class Machine:
 MACHINES = {
     "x86_64": Machine(
         0xC000_003E,
-        {**_X86_64, **_EVERYWHERE},
+        {**_X86_64, **_COMMON_CALLS},
         clone=56,
         unshare=272,
         ioctl=16,
@@ -178,7 +178,7 @@ MACHINES = {
     ),
     "aarch64": Machine(
         0xC000_00B7,
-        {**_AARCH64, **_EVERYWHERE},
+        {**_AARCH64, **_COMMON_CALLS},
         clone=220,
         unshare=97,
         ioctl=29,
@@ -223,7 +223,7 @@ def _build_program(machine: Machine, *, network: bool) -> Iterator[bytes]:
     for number, (flags, argument) in machine.opens.items():
         # The mode argument is valid only if the call makes a file; otherwise the register may hold anything.
         mode = [_load_argument(argument), *_refuse(_ANY, _SET_ID, errno.EPERM)]
-        yield from _check_call(number, [_load_argument(flags), _jump(_ANY, _MAKES, skip_else=len(mode)), *mode])
+        yield from _check_call(number, [_load_argument(flags), _jump(_ANY, _CREATE_FLAGS, skip_else=len(mode)), *mode])
     terminal = [*_refuse(_EQUAL, _TIOCSTI, errno.EPERM), *_refuse(_EQUAL, _TIOCLINUX, errno.EPERM)]
     yield from _check_call(machine.ioctl, [_load_argument(1), *terminal])
     yield from _check_call(

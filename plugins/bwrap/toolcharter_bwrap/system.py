@@ -9,18 +9,18 @@ from pathlib import Path
 from toolcharter import Denied, Reason
 from toolcharter_bwrap.policy import BwrapPolicy
 
-_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_MERGED_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Names of users and hosts, the loader's cache, certificates without keys, the time zone, and `alternatives`, through
 # which programs are linked.
-_CONFIGURATION = (
+_CONFIG_FILES = (
     *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "gai.conf", "protocols", "services", "networks"),
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs"),
     *("pki/ca-trust/extracted", "localtime", "timezone", "alternatives", "debian_version", "os-release"),
     *("mime.types", "magic", "terminfo", "inputrc", "bash.bashrc", "profile", "locale.alias", "fonts", "python3"),
 )
-_FOR_NETWORK = ("resolv.conf",)
+_NETWORK_FILES = ("resolv.conf",)
 # The sandbox's own folders. The workspace must not be one of them or contain one.
-_OWN_FOLDERS = ("/usr", *_MERGED, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - its own
+_OWN_FOLDERS = ("/usr", *_MERGED_FOLDERS, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - its own
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -29,10 +29,10 @@ def system_arguments(policy: BwrapPolicy) -> tuple[str, ...]:
     """Return the arguments for bubblewrap that make the namespaces and the file system, except the workspace."""
     return (
         *("--unshare-user", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "sandbox"),
-        *_identity(),
+        *_user_arguments(),
         *("--clearenv", "--ro-bind", "/usr", "/usr"),
         *_merged_usr(),
-        *(word for name in _CONFIGURATION for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
+        *(word for name in _CONFIG_FILES for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
         *("--proc", "/proc", *_guard_proc(), "--dev", "/dev"),
         *("--size", str(policy.tmp_bytes), "--perms", "1777", "--tmpfs", "/dev/shm"),  # noqa: S108 - the sandbox's
         *("--size", str(policy.tmp_bytes), "--perms", "1777", "--tmpfs", "/tmp"),  # noqa: S108 - as above
@@ -45,7 +45,7 @@ def network_arguments() -> tuple[str, ...]:
     """Return the arguments for bubblewrap that keep a program in the host's network; they follow `system_arguments`."""
     return (
         "--share-net",
-        *(word for name in _FOR_NETWORK for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
+        *(word for name in _NETWORK_FILES for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")),
     )
 
 
@@ -66,11 +66,11 @@ def require_workspace(workspace: Path) -> None:
 
 def is_visible(program: str, policy: BwrapPolicy, workspace: Path) -> bool:
     """Return whether the sandbox contains the file *program*, with links followed, at the same path."""
-    below = tuple(f"{str(root).rstrip('/')}/" for root in ("/usr", *_MERGED, *policy.read_roots, workspace))
+    below = tuple(f"{str(root).rstrip('/')}/" for root in ("/usr", *_MERGED_FOLDERS, *policy.read_roots, workspace))
     return program.startswith(below) and os.path.realpath(program).startswith(below)
 
 
-def _identity() -> tuple[str, ...]:
+def _user_arguments() -> tuple[str, ...]:
     """Programs of root run under another user number: as root, some would try what only root may do.
 
     Files keep the number of their owner.
@@ -80,7 +80,7 @@ def _identity() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _merged_usr() -> tuple[str, ...]:
-    return tuple(word for folder in _MERGED for word in _merged_folder(folder))
+    return tuple(word for folder in _MERGED_FOLDERS for word in _merged_folder(folder))
 
 
 def _merged_folder(folder: str) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _merged_folder(folder: str) -> Iterator[str]:
         yield from ("--ro-bind", folder, folder)
 
 
-_HIDDEN = ("keys", "key-users")
+_HIDDEN_PROC_FILES = ("keys", "key-users")
 """Files of /proc that list keyrings of the host's users."""
 
 
@@ -102,10 +102,10 @@ def _guard_proc() -> tuple[str, ...]:
     Bubblewrap itself covers only folders that it could write to. Here, folders such as /proc/sys are mounted read-only,
     and files are replaced by /dev/null. Files that list keyrings are hidden from the programs of all users.
     """
-    hidden = [f"/proc/{name}" for name in _HIDDEN if Path("/proc", name).exists()]
+    hidden = [f"/proc/{name}" for name in _HIDDEN_PROC_FILES if Path("/proc", name).exists()]
     guarded = sorted(Path("/proc").iterdir()) if os.geteuid() == 0 else []
     return (
-        *(word for entry in guarded if entry.name not in _HIDDEN for word in _guard_entry(entry)),
+        *(word for entry in guarded if entry.name not in _HIDDEN_PROC_FILES for word in _guard_entry(entry)),
         *(word for path in hidden for word in ("--ro-bind", "/dev/null", path)),
     )
 

@@ -49,10 +49,10 @@ class Bundle(NamedTuple):
     def hash(self) -> str:
         """The SHA-256 of all names, contents and executable bits, in hexadecimal."""
         digest = sha256()
-        for path, piece in sorted(self.files.items()):
+        for path, bundle_file in sorted(self.files.items()):
             name = os.fsencode(path)
-            head = f"{len(name)} {len(piece.data)} {piece.is_executable:d}\n"
-            digest.update(head.encode() + name + piece.data)
+            head = f"{len(name)} {len(bundle_file.data)} {bundle_file.is_executable:d}\n"
+            digest.update(head.encode() + name + bundle_file.data)
         return digest.hexdigest()
 
 

@@ -18,7 +18,7 @@ from toolcharter_cli_tools.bundles import Bundle, BundleFile
 
 HOME = ".toolcharter"
 _FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _TIMEOUT_S = 2.0
 _PAUSE_S = 0.002
 
@@ -86,15 +86,15 @@ def _write_bundle(bundle: Bundle, home: int, name: str) -> None:
     folders = {str(parent) for path in bundle.files for parent in Path(path).parents} - {"."}
     for folder in sorted(folders, key=len):
         os.mkdir(f"{name}/{folder}", 0o755, dir_fd=home)
-    for path, piece in bundle.files.items():
-        _write_file(f"{name}/{path}", piece, home)
+    for path, bundle_file in bundle.files.items():
+        _write_file(f"{name}/{path}", bundle_file, home)
 
 
-def _write_file(path: str, piece: BundleFile, home: int) -> None:
-    mode = 0o555 if piece.is_executable else 0o444
-    with os.fdopen(os.open(path, _NEW, mode, dir_fd=home), "wb") as file:
+def _write_file(path: str, bundle_file: BundleFile, home: int) -> None:
+    mode = 0o555 if bundle_file.is_executable else 0o444
+    with os.fdopen(os.open(path, _NEW_FILE, mode, dir_fd=home), "wb") as file:
         os.fchmod(file.fileno(), mode)
-        file.write(piece.data)
+        file.write(bundle_file.data)
 
 
 def _remove(home: int, name: str) -> None:

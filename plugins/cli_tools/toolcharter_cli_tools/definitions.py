@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from toolcharter import Completed, Denied, Invocation, Reason, ToolPolicy, ToolResult, ToolRuntime, ToolSpec, with_input
 from toolcharter_cli_tools.bundles import Bundle, UnusableTool
 from toolcharter_cli_tools.copies import copy_bundle
-from toolcharter_cli_tools.policy import LOWEST, Parameter
+from toolcharter_cli_tools.policy import LOWEST_CAPABILITIES, Parameter
 from toolcharter_cli_tools.readme import HELP
 from toolcharter_cli_tools.templates import (
     SKILL_DIR,
@@ -58,7 +58,7 @@ class Definition(NamedTuple):
     """Reads the tool's current files; None for a tool without files."""
     hash: str = ""
     """The hash of the tool's files when it was loaded."""
-    capabilities: tuple[str, ...] = LOWEST
+    capabilities: tuple[str, ...] = LOWEST_CAPABILITIES
     safety: Any = "high"
     timeout_s: float = 30.0
     max_output_bytes: int = 1_000_000

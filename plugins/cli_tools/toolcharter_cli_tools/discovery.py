@@ -11,7 +11,7 @@ from toolcharter_cli_tools.folders import Root, SkippedTool, build_definition, i
 from toolcharter_cli_tools.manifests import iter_definitions
 from toolcharter_cli_tools.policy import CliToolsPolicy
 
-Found = Iterator[tuple[Path, Definition] | SkippedTool]
+FoundTools = Iterator[tuple[Path, Definition] | SkippedTool]
 
 
 def discover(profile: ProfileView, workspace: Path | None) -> Discovery:
@@ -70,7 +70,7 @@ def _search_roots(
     return roots if workspace is None else roots + [Root(workspace / path, workspace) for path in shared]
 
 
-def _find_tools(root: Root, policy: CliToolsPolicy) -> Found:
+def _find_tools(root: Root, policy: CliToolsPolicy) -> FoundTools:
     for one in iter_bundles(root, Limits(policy.max_files, policy.max_bytes)):
         if isinstance(one, SkippedTool):
             yield one
@@ -82,7 +82,7 @@ def _find_tools(root: Root, policy: CliToolsPolicy) -> Found:
             yield SkippedTool(root.path / name, error.reason, error.message)
 
 
-def _find_skills(root: Root, policy: CliToolsPolicy) -> Found:
+def _find_skills(root: Root, policy: CliToolsPolicy) -> FoundTools:
     for one in iter_bundles(root, Limits(policy.max_files, policy.max_bytes)):
         if isinstance(one, SkippedTool):
             yield one

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from toolcharter import DiscovererPolicy, ToolPolicy
 
-LOWEST = ("fs:read", "proc:exec")
+LOWEST_CAPABILITIES = ("fs:read", "proc:exec")
 """The default capabilities of a declared tool, and the capabilities of every discovered tool."""
 
 Type = Literal["string", "integer", "number", "boolean", "array", "object"]
@@ -65,7 +65,7 @@ class DeclaredTool(ToolPolicy):
     """The tool's arguments; by default a text for each `{name}` in `args`."""
     stdin: str | None = None
     """The name of the argument that the program reads from its standard input."""
-    capabilities: tuple[str, ...] = LOWEST
+    capabilities: tuple[str, ...] = LOWEST_CAPABILITIES
     """The tool's capabilities. They also limit it: without `fs:write` the workspace is read-only, and without
     `net:read` or another `net:` capability there is no network."""
     safety: Literal["low", "medium", "high"] = "high"
@@ -76,14 +76,14 @@ class DeclaredTool(ToolPolicy):
 
     @field_validator("parameters")
     @classmethod
-    def _names(cls, parameters: dict[str, Parameter] | None) -> dict[str, Parameter] | None:
+    def _require_identifiers(cls, parameters: dict[str, Parameter] | None) -> dict[str, Parameter] | None:
         for name in parameters or {}:
             if not name.isidentifier():
                 raise ValueError(f"{name!r} is not a valid name of an argument; use letters, digits and '_'")
         return parameters
 
     @model_validator(mode="after")
-    def _fits(self) -> "DeclaredTool":
+    def _require_args(self) -> "DeclaredTool":
         if self.args is None and self.parameters is not None:
             raise ValueError("parameters are for the words in args; write args, or leave them out")
         return self
@@ -119,7 +119,7 @@ class CliToolsPolicy(DiscovererPolicy):
 
     @field_validator("workspace_folders", "workspace_skills")
     @classmethod
-    def _below(cls, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    def _require_below(cls, folders: tuple[Path, ...]) -> tuple[Path, ...]:
         for folder in folders:
             if folder.is_absolute() or ".." in folder.parts:
                 raise ValueError(f"{str(folder)!r} does not lie below the workspace")

@@ -8,7 +8,7 @@ from toolcharter import Claim, Lease, ToolError
 from toolcharter_files.globs import Glob, expand_braces, name_expression, parse_whole_glob, path_expression
 from toolcharter_files.overlap import common_path
 
-_DEEP = "**"
+_DOUBLE_STAR = "**"
 _BELOW = "(?s:.+)"
 
 
@@ -49,8 +49,8 @@ def _alternation(ways: Iterator[str]) -> str:
 
 def _folder_expression(way: str, *, anchored: bool) -> str:
     """An expression for folders that could contain a match: `a` and `a/*` for `a/*/b`, all below `a` for `a/**/b`."""
-    parts = way.split("/") if anchored else [_DEEP]
-    plain = list(takewhile(lambda part: part != _DEEP, parts))
+    parts = way.split("/") if anchored else [_DOUBLE_STAR]
+    plain = list(takewhile(lambda part: part != _DOUBLE_STAR, parts))
     # Nested, not listed: a list of all prefixes would grow with the square of their number.
     inner = _BELOW if len(plain) < len(parts) else ""
     for part in reversed(plain if inner else plain[:-1]):

@@ -14,7 +14,7 @@ PATH_ALIASES: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("directory", "dir", "file", "file_path", "filepath", "folder"), "path"),
 )
 MAX_LINE_CHARS = 500
-_TOKEN = frozenset("+/=-_.")
+_TOKEN_SIGNS = frozenset("+/=-_.")
 
 
 class ProtectingPolicy(ToolPolicy):
@@ -40,7 +40,7 @@ class FilesPolicy(ProtectingPolicy):
 
     @field_validator("read_roots")
     @classmethod
-    def _absolute(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    def _require_absolute(cls, roots: tuple[Path, ...]) -> tuple[Path, ...]:
         for root in roots:
             if not root.is_absolute():
                 raise ValueError(f"{str(root)!r} is not an absolute path")
@@ -74,6 +74,6 @@ def cut_between_tokens(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     end = limit
-    while end and (text[end - 1].isalnum() or text[end - 1] in _TOKEN):
+    while end and (text[end - 1].isalnum() or text[end - 1] in _TOKEN_SIGNS):
         end -= 1
     return text[: end or limit]

@@ -18,7 +18,7 @@ LARGE_CHARS = 2_000_000
 _CPU_S = 1.0
 
 
-def diff_of(rt: ToolRuntime, make: Callable[..., str], *texts: str) -> str | None:
+def compute_diff(rt: ToolRuntime, make: Callable[..., str], *texts: str) -> str | None:
     """Return what *make*, a function of this module, returns for *texts*; None if it is empty or takes too long."""
     size = sum(map(len, texts))
     if size <= SMALL_CHARS:

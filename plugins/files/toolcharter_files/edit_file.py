@@ -9,7 +9,7 @@ from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
 from toolcharter_files.common import PATH_ALIASES, Count, quote_unprintable
 from toolcharter_files.decoding import Decoded, decode
-from toolcharter_files.diffs import diff_of, diff_of_edit
+from toolcharter_files.diffs import compute_diff, diff_of_edit
 from toolcharter_files.edits import find_occurrences, line_numbers
 from toolcharter_files.text import Encoding, NotText
 
@@ -84,7 +84,7 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
             ctx.policy_passed()
             if old_string != new_string:
                 place.write(raw)
-            diff = diff_of(rt, diff_of_edit, place.path, text, old_string, new_string)
+            diff = compute_diff(rt, diff_of_edit, place.path, text, old_string, new_string)
             data = EditFileData(path=place.path, replacements=count, lines=lines)
         said = "no change" if old_string == new_string else f"{count} replacement{'s' if count > 1 else ''}"
         return ctx.ok(f"Edited file: {quote_unprintable(place.path)} ({said})", data=data, user_text=diff)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 MASK = "[REDACTED]"
 """The scrubber's mask."""
-_FIRST = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_LAST = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_BODY = re.compile(r"[A-Za-z0-9+/=]+|[A-Za-z-]{1,40}:.*|")
+_BEGIN_LINE = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_END_LINE = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_BODY_LINE = re.compile(r"[A-Za-z0-9+/=]+|[A-Za-z-]{1,40}:.*|")
 
 
 class KeyLines:
@@ -20,10 +20,10 @@ class KeyLines:
         """Read the next line; return whether it is inside a key, between the `BEGIN` and the `END` line."""
         was_inside = self._is_inside
         text = line.strip()
-        if _FIRST.search(text):
-            self._is_inside = _LAST.search(text) is None
+        if _BEGIN_LINE.search(text):
+            self._is_inside = _END_LINE.search(text) is None
             return False
-        if _LAST.search(text) or (was_inside and not _BODY.fullmatch(text)):
+        if _END_LINE.search(text) or (was_inside and not _BODY_LINE.fullmatch(text)):
             self._is_inside = False
         return was_inside and self._is_inside
 

@@ -7,7 +7,7 @@ from typing import TypedDict
 from toolcharter import Entry, ToolRuntime, ToolSpec
 from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, effective_limit, quote_unprintable, to_valid_text
 
-_MARKS = {"folder": "/", "link": "@", "file": "", "other": "?"}
+_KIND_MARKS = {"folder": "/", "link": "@", "file": "", "other": "?"}
 
 
 class ListFilesPolicy(FilesPolicy):
@@ -91,5 +91,5 @@ def _text(shown: list[Entry], total: int) -> str:
 
 
 def _line(entry: Entry) -> str:
-    name = quote_unprintable(to_valid_text(entry.name)) + _MARKS[entry.kind]
+    name = quote_unprintable(to_valid_text(entry.name)) + _KIND_MARKS[entry.kind]
     return f"{name} ({entry.size} bytes)" if entry.kind == "file" else name

@@ -94,7 +94,7 @@ def _require_globs(globs: list[str]) -> list[str]:
     if not 1 <= len(globs) <= MAX_GLOBS:
         raise ToolError(f"Give 1 to {MAX_GLOBS} globs.", reason=LockPathsReason.INVALID_GLOB)
     for glob in globs:
-        _require_small(glob)
+        _require_size(glob)
     return list(dict.fromkeys(globs))
 
 
@@ -102,7 +102,7 @@ def _with_targets(paths: Paths, globs: list[str]) -> list[str]:
     """*globs*, and the same globs with links resolved: a write through a link changes the link's target."""
     targets = [_resolve_target(paths, glob) for glob in globs]
     for target in targets:
-        _require_small(target)
+        _require_size(target)
     return list(dict.fromkeys((*globs, *targets)))
 
 
@@ -123,7 +123,7 @@ def _resolve_links(paths: Paths, path: str) -> str:
     return path
 
 
-def _require_small(glob: str) -> None:
+def _require_size(glob: str) -> None:
     try:
         fits = len(glob) <= MAX_CHARS and len(expand_braces(parse_whole_glob(glob).rest)) <= MAX_ALTERNATIVES
     except InvalidGlob as error:

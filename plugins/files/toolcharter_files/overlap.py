@@ -14,7 +14,7 @@ Steps = Callable[[Position], Iterator[tuple[Position, str]]]
 """Yields the positions that can follow a position, each with the text of that step."""
 # Every character of a name: no NUL, no slash.
 _ANY: Ranges = ((0x20, 0x2E), (0x30, 0x10FFFF), (0x01, 0x1F))
-_DEEP = "**"
+_DOUBLE_STAR = "**"
 
 
 class Star(NamedTuple):
@@ -31,8 +31,8 @@ def common_path(one: Glob, other: Glob) -> str | None:
         one: A glob from `parse_whole_glob`.
         other: Another glob from `parse_whole_glob`.
     """
-    for first in _paths(one):
-        for second in _paths(other):
+    for first in _split_alternatives(one):
+        for second in _split_alternatives(other):
             found = _common_match(first, second)
             if found is not None:
                 return found
@@ -40,16 +40,16 @@ def common_path(one: Glob, other: Glob) -> str | None:
 
 
 @lru_cache(1024)
-def _paths(glob: Glob) -> tuple[tuple[str, ...], ...]:
+def _split_alternatives(glob: Glob) -> tuple[tuple[str, ...], ...]:
     """The components of each alternative. `**` matches any number of components, also none."""
     return tuple(tuple(_components(text, anchored=glob.anchored)) for text in expand_braces(glob.rest))
 
 
 def _components(text: str, *, anchored: bool) -> Iterator[str]:
     if not anchored:
-        yield _DEEP
+        yield _DOUBLE_STAR
     yield from text.split("/")
-    if text.rpartition("/")[2] == _DEEP:
+    if text.rpartition("/")[2] == _DOUBLE_STAR:
         yield "*"  # a final `**` matches at least one component
 
 
@@ -58,15 +58,15 @@ def _common_match(one: Sequence[str], other: Sequence[str]) -> str | None:
         first, second = at
         left = one[first] if first < len(one) else None
         right = other[second] if second < len(other) else None
-        if left == _DEEP:
+        if left == _DOUBLE_STAR:
             yield (first + 1, second), ""
-        if right == _DEEP:
+        if right == _DOUBLE_STAR:
             yield (first, second + 1), ""
         if left is None or right is None:
             return
         name = _common_name(left, right)
         if name is not None:
-            yield (first + (left != _DEEP), second + (right != _DEEP)), name
+            yield (first + (left != _DOUBLE_STAR), second + (right != _DOUBLE_STAR)), name
 
     names = _shortest_steps((0, 0), (len(one), len(other)), steps)
     return None if names is None else "/".join(name for name in names if name)

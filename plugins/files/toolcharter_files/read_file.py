@@ -11,7 +11,7 @@ from toolcharter_files.common import PATH_ALIASES, Count, FilesPolicy, effective
 from toolcharter_files.globs import Glob, escape_glob
 from toolcharter_files.keys import mask_rest_of_key
 from toolcharter_files.ripgrep import list_names
-from toolcharter_files.text import Encoding, NotText, Slice, read_lines
+from toolcharter_files.text import Encoding, NotText, TextSlice, read_lines
 
 MAX_HINTS = 3
 KEY_LINES = 250
@@ -92,7 +92,9 @@ def build(
                 message = f"{path!r} has {found.total_lines} lines; there is no line {first}."
                 return ctx.error(message, reason=ReadFileReason.INVALID_LINE_RANGE)
             content = found.content.removesuffix("\n") if line_range else found.content
-            return ctx.ok(content + _notice(found, file.size, last), data=_data(found, content, file.path, file.size))
+            return ctx.ok(
+                content + _truncation_notice(found, file.size, last), data=_data(found, content, file.path, file.size)
+            )
 
     return read_file
 
@@ -112,7 +114,7 @@ SPEC = ToolSpec(
 )
 
 
-def _mask_rest_of_key(file: OpenFile, found: Slice) -> Slice:
+def _mask_rest_of_key(file: OpenFile, found: TextSlice) -> TextSlice:
     if found.start_line == 1:
         return found
     last = found.start_line - 1
@@ -132,7 +134,7 @@ def _parse_range(line_range: list[int] | None) -> tuple[int, float]:
     raise ToolError(message, reason=ReadFileReason.INVALID_LINE_RANGE)
 
 
-def _notice(found: Slice, size: int, last: float) -> str:
+def _truncation_notice(found: TextSlice, size: int, last: float) -> str:
     if not found.truncated:
         return ""
     if found.end_line < found.start_line or not found.content.endswith("\n"):
@@ -141,7 +143,7 @@ def _notice(found: Slice, size: int, last: float) -> str:
     return f"\n[truncated after line {found.end_line}{rest}; the file has {size} bytes; use line_range to read on]"
 
 
-def _data(found: Slice, content: str, path: str, size: int) -> dict[str, object]:
+def _data(found: TextSlice, content: str, path: str, size: int) -> dict[str, object]:
     return {
         "path": path,
         "content": content,

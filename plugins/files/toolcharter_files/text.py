@@ -18,21 +18,21 @@ BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 # Control characters that do not occur in text; the same set as in file(1).
-NO_TEXT = bytes(byte for byte in range(32) if byte not in b"\a\b\t\n\f\r\x1b")
+NON_TEXT_BYTES = bytes(byte for byte in range(32) if byte not in b"\a\b\t\n\f\r\x1b")
 Encoding = Literal[
     "utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1250", "cp1251", "cp1252", "iso8859-15",
     "koi8-r", "shift_jis", "euc_jp", "euc_kr", "gb18030", "big5",
 ]  # fmt: skip
 
 
-_PARTS = re.compile(r"[^\n]*\n|[^\n]+")
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class NotText(Exception):
     """The file is binary, or not in the given encoding."""
 
 
-class Slice(NamedTuple):
+class TextSlice(NamedTuple):
     """Some lines of a file."""
 
     content: str
@@ -56,10 +56,10 @@ def candidate_encodings(head: bytes) -> tuple[str, ...]:
             return (encoding,)
     if b"\0" in head:
         raise NotText
-    return ("utf-8",) if set(NO_TEXT) & set(head) else ("utf-8", FALLBACK)
+    return ("utf-8",) if set(NON_TEXT_BYTES) & set(head) else ("utf-8", FALLBACK)
 
 
-def read_lines(file: OpenFile, encoding: str | None, first: int, last: float, max_bytes: int) -> Slice:
+def read_lines(file: OpenFile, encoding: str | None, first: int, last: float, max_bytes: int) -> TextSlice:
     """Read the lines *first* to *last* of *file*, both counted from 1 and included.
 
     Args:
@@ -89,13 +89,13 @@ def _decode_chunks(file: OpenFile, encoding: str) -> Iterator[str]:
     yield decoder.decode(b"", final=True)
 
 
-def _select_lines(pieces: Iterator[str], encoding: str, first: int, last: float, max_bytes: int) -> Slice:
+def _select_lines(pieces: Iterator[str], encoding: str, first: int, last: float, max_bytes: int) -> TextSlice:
     line, kept, size, seen = 1, [], 0, ""
     for piece in pieces:
         if "\0" in piece:
             raise NotText
         seen = piece[-1:] or seen
-        for part in _PARTS.findall(piece):
+        for part in _LINE.findall(piece):
             if first <= line:
                 kept.append(part)
                 size += len(part.encode())
@@ -103,14 +103,14 @@ def _select_lines(pieces: Iterator[str], encoding: str, first: int, last: float,
             if size > max_bytes:
                 return _cut_slice("".join(kept), encoding, first, max_bytes)
             if line > last:
-                return Slice("".join(kept), encoding, first, line - 1, None, truncated=False)
+                return TextSlice("".join(kept), encoding, first, line - 1, None, truncated=False)
     total = line - (seen in {"", "\n"})
-    return Slice("".join(kept), encoding, first, max(total, first - 1), total, truncated=False)
+    return TextSlice("".join(kept), encoding, first, max(total, first - 1), total, truncated=False)
 
 
-def _cut_slice(content: str, encoding: str, first: int, max_bytes: int) -> Slice:
+def _cut_slice(content: str, encoding: str, first: int, max_bytes: int) -> TextSlice:
     """Keep the whole lines that fit; if not even the first fits, keep its beginning."""
     fits = content.encode()[:max_bytes].decode(errors="ignore")
     whole = fits[: fits.rfind("\n") + 1]
     kept = whole or cut_between_tokens(content, len(fits))
-    return Slice(kept, encoding, first, first + kept.count("\n") - bool(whole), None, truncated=True)
+    return TextSlice(kept, encoding, first, first + kept.count("\n") - bool(whole), None, truncated=True)

@@ -9,7 +9,7 @@ from toolcharter import OpenPlace, ToolError, ToolRuntime, ToolSpec
 from toolcharter_files.access import Access, AccessReason, ChangingPolicy
 from toolcharter_files.common import PATH_ALIASES, Count, quote_unprintable
 from toolcharter_files.decoding import decode
-from toolcharter_files.diffs import diff_of, diff_of_write
+from toolcharter_files.diffs import compute_diff, diff_of_write
 from toolcharter_files.text import NotText
 
 _MAX_OLD_BYTES = 1_000_000
@@ -68,7 +68,7 @@ def build(workspace: Path, policy: WriteFilePolicy, rt: ToolRuntime) -> Callable
             place.write(data, append=append)
             diff = None
             if old is not None:
-                diff = diff_of(rt, diff_of_write, place.path, old, old + content if append else content)
+                diff = compute_diff(rt, diff_of_write, place.path, old, old + content if append else content)
             found = WriteFileData(path=place.path, created=place.kind == "missing", written=len(data))
         verb = "Created" if found["created"] else "Appended to" if append else "Wrote"
         text = f"{verb} file: {quote_unprintable(found['path'])} ({found['written']} bytes)"

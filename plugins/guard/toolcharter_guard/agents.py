@@ -10,7 +10,7 @@ from toolcharter_guard.tools import CLAUDE, CODEX, COPILOT, CURSOR, GEMINI, MCP,
 Verdict = Literal["allow", "ask", "deny"]
 
 
-class Unreadable(Exception):
+class UnreadableMessage(Exception):
     """A hook's message is not in the form that the agent documents."""
 
 
@@ -104,14 +104,14 @@ def parse_message(agent: Agent, data: object) -> Message:
         data: The message, parsed from JSON.
 
     Raises:
-        Unreadable: The message is not an object or names no tool.
+        UnreadableMessage: The message is not an object or names no tool.
     """
     if not isinstance(data, Mapping):
-        raise Unreadable("the message is not an object")
+        raise UnreadableMessage("the message is not an object")
     known: Mapping[str, Any] = data
     tool = known.get(agent.keys["tool"])
     if not isinstance(tool, str) or not tool:
-        raise Unreadable(f"the message has no {agent.keys['tool']!r}")
+        raise UnreadableMessage(f"the message has no {agent.keys['tool']!r}")
 
     def text(key: str) -> str | None:
         value = known.get(agent.keys[key])

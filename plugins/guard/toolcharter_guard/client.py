@@ -45,7 +45,7 @@ UNWANTED_VARIABLES = (
 """Other variables that make a program run code, which a project's `.env` could set. The gate does not get them, nor
 those that begin with `PYTHON`."""
 SHARED_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - nothing is put there
-LONGEST_SOCKET = 107
+MAX_SOCKET_PATH = 107
 """The longest path of a socket, in bytes, without the NUL at its end."""
 TIMEOUT_S = 10.0
 DEADLINE_S = 45.0
@@ -68,7 +68,7 @@ def socket_folder(environ: "Mapping[str, str]") -> str:
         state = f"{environ.get('HOME') or os.path.expanduser('~')}/.local/state"
     folder = f"{runtime}/toolcharter" if runtime and os.path.isabs(runtime) else f"{state}/toolcharter/run"
     longest = len(os.fsencode(folder)) + len("/guard-01234567-0123456.sock")
-    return folder if longest <= LONGEST_SOCKET else f"/tmp/toolcharter-{os.geteuid()}"  # noqa: S108 - `is_private` looks
+    return folder if longest <= MAX_SOCKET_PATH else f"/tmp/toolcharter-{os.geteuid()}"  # noqa: S108 - `is_private` looks
 
 
 def find_loader_variable(environ: "Mapping[str, str]", *folders: str) -> "str | None":

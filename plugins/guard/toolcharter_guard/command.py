@@ -12,8 +12,8 @@ import click
 from toolcharter import ConfigurationError, lazy
 from toolcharter.hosts import open_host
 from toolcharter_guard import client, resident, settings
-from toolcharter_guard.agents import AGENTS, Unreadable
-from toolcharter_guard.judge import forget_session, judge, refusal_text, workspace_of
+from toolcharter_guard.agents import AGENTS, UnreadableMessage
+from toolcharter_guard.judge import find_workspace, forget_session, judge_message, refusal_text
 
 if TYPE_CHECKING:
     from toolcharter_guard import doctor as examination
@@ -21,7 +21,7 @@ else:
     examination = lazy("toolcharter_guard.doctor")  # a hook is started for each call, and does not need it
 
 MAX_MESSAGE = 64 * 1024 * 1024
-BLOCK = 2
+BLOCK_STATUS = 2
 """The exit status by which a hook blocks the call in every agent."""
 _agent = click.argument("agent", type=click.Choice(list(AGENTS)))
 _project = click.option("--project", is_flag=True, help="In the current project's settings, not in the user's.")
@@ -123,18 +123,18 @@ def hook(agent: str, profile: str, workspace: str | None, events: str | None) ->
     try:
         text = sys.stdin.buffer.read(MAX_MESSAGE)  # a longer message is cut, and then is not valid JSON
         forget_session(known, text, os.environ)
-        root = workspace_of(known, workspace, os.environ)
+        root = find_workspace(known, workspace, os.environ)
         sink = events or _default_events()
         with open_host(profile, workspace=root, events=sink, believed=settings.guard_files(root)) as host:
-            answer = judge(known, host, root, text)
+            answer = judge_message(known, host, root, text)
         if sys.argv[1:3] == ["guard", "hook"]:
-            resident.start(["toolcharter", *sys.argv[1:]])
-    except (ConfigurationError, Unreadable) as error:
+            resident.start_server(["toolcharter", *sys.argv[1:]])
+    except (ConfigurationError, UnreadableMessage) as error:
         click.echo(refusal_text(error), err=True)
-        click.get_current_context().exit(BLOCK)
+        click.get_current_context().exit(BLOCK_STATUS)
     except Exception as error:  # noqa: BLE001 - any error of the guard denies: another status would let the call pass
         click.echo(f"toolcharter denies the call, because it failed: {type(error).__name__}: {error}", err=True)
-        click.get_current_context().exit(BLOCK)
+        click.get_current_context().exit(BLOCK_STATUS)
     click.echo(json.dumps(answer))
 
 
@@ -153,12 +153,12 @@ def serve(idle_s: float, words: tuple[str, ...]) -> None:
         raise click.UsageError(f"WORDS are the command of a hook, which begins with '{settings.MARK}'.")
     given = hook.make_context("hook", list(words[3:])).params
     known = AGENTS[given["agent"]]
-    root = workspace_of(known, given["workspace"], os.environ)
+    root = find_workspace(known, given["workspace"], os.environ)
     try:
         resident.serve(known, words, given["profile"], root, given["events"] or _default_events(), idle_s=idle_s)
     except (ConfigurationError, OSError) as error:
         click.echo(str(error), err=True)
-        click.get_current_context().exit(BLOCK)
+        click.get_current_context().exit(BLOCK_STATUS)
 
 
 def _client_command() -> list[str]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from toolcharter_guard.agents import AGENTS
 from toolcharter_guard.scripted import (
-    SPAWNED,
+    SPAWNED_ID,
     SUBAGENT,
     AnswerHandler,
     Chat,
@@ -115,7 +115,7 @@ TRIAL_SETUPS: Mapping[str, TrialSetup] = {
         unhooked_options=["--ignore-user-config"],
         subagent=[
             ("multi_agent_v1/spawn_agent", json.dumps({"message": SUBAGENT})),
-            ("multi_agent_v1/wait_agent", json.dumps({"targets": [SPAWNED], "timeout_ms": 60_000})),
+            ("multi_agent_v1/wait_agent", json.dumps({"targets": [SPAWNED_ID], "timeout_ms": 60_000})),
         ],
         trust_option="--dangerously-bypass-hook-trust",
     ),
@@ -149,7 +149,7 @@ TRIAL_SETUPS: Mapping[str, TrialSetup] = {
         subagent=[("task", json.dumps({"description": "x", "prompt": SUBAGENT, "subagent_type": "general"}))],
     ),
 }
-SHELLS = {"gemini": "run_shell_command", "opencode": "bash", "cursor": "Shell", "copilot": "bash"}
+SHELL_TOOLS = {"gemini": "run_shell_command", "opencode": "bash", "cursor": "Shell", "copilot": "bash"}
 """The name of an agent's shell tool in a hook's message, if it is not `Bash`."""
 
 
@@ -192,7 +192,11 @@ def _try_agent(setup: TrialSetup, title: str, program: str, project: Path) -> It
 def _try_hook(agent: str, command: str, project: Path) -> Finding:
     """Send the hook one message, as the agent would."""
     keys = AGENTS[agent].keys
-    message = {keys["tool"]: SHELLS.get(agent, "Bash"), keys["args"]: {"command": FLOOR_COMMAND}, "cwd": str(project)}
+    message = {
+        keys["tool"]: SHELL_TOOLS.get(agent, "Bash"),
+        keys["args"]: {"command": FLOOR_COMMAND},
+        "cwd": str(project),
+    }
     try:
         done = subprocess.run(  # noqa: S602 - through a shell, as the agent starts it
             command,

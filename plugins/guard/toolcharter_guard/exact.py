@@ -18,7 +18,7 @@ _MAGIC = re.compile(r"[*?\[{]")
 _PLAIN_BRACES = re.compile(r"\{[\w-]+(?:,[\w-]+)+\}")
 
 
-class UnknownForm(Exception):
+class UnreadableArguments(Exception):
     """A tool's arguments are not those that this version of the guard knows."""
 
 
@@ -26,16 +26,18 @@ def require_exact_path(text: object) -> str:
     """Check that every agent takes *text* for the same path, and return it.
 
     Raises:
-        UnknownForm: *text* is not a text, or an agent may change it before it opens the file.
+        UnreadableArguments: *text* is not a text, or an agent may change it before it opens the file.
     """
     if not isinstance(text, str) or not text or "\0" in text:
-        raise UnknownForm("a path is empty, has a NUL, or is not text")
+        raise UnreadableArguments("a path is empty, has a NUL, or is not text")
     if text != text.strip() or not text.isprintable():
-        raise UnknownForm("a path begins or ends with a blank, or has an invisible character; leave it out")
+        raise UnreadableArguments("a path begins or ends with a blank, or has an invisible character; leave it out")
     if _SCHEME.match(text):
-        raise UnknownForm("a path is a URL; give the path alone")
+        raise UnreadableArguments("a path is a URL; give the path alone")
     if not unicodedata.is_normalized("NFC", text):
-        raise UnknownForm("a path is not in Unicode's form NFC, and some agents normalise it; write it in that form")
+        raise UnreadableArguments(
+            "a path is not in Unicode's form NFC, and some agents normalise it; write it in that form"
+        )
     return text
 
 
@@ -44,24 +46,28 @@ def is_pattern(text: str) -> bool:
     return _MAGIC.search(text) is not None
 
 
-def folder_of_pattern(pattern: object) -> str:
+def pattern_folder(pattern: object) -> str:
     """Return the folder below which *pattern* finds files: its part before the first wildcard.
 
     The result is empty for the current folder.
 
     Raises:
-        UnknownForm: The pattern may lead out of that folder.
+        UnreadableArguments: The pattern may lead out of that folder.
     """
     text = require_exact_path(pattern)
     if "\\" in text:
-        raise UnknownForm("a pattern has a backslash; leave it out")
+        raise UnreadableArguments("a pattern has a backslash; leave it out")
     head = _MAGIC.split(text, maxsplit=1)[0].rpartition("/")[0]
     *folders, _ = text[len(head) :].split("/")
     for folder in folders:
         if re.sub(r"[\[\](){}|,@+!]", "", folder) == "..":
-            raise UnknownForm("a pattern goes up by '..' after a wildcard; write the folder before the wildcard")
+            raise UnreadableArguments(
+                "a pattern goes up by '..' after a wildcard; write the folder before the wildcard"
+            )
         if re.search(r"[{}]", _PLAIN_BRACES.sub("", folder)):
-            raise UnknownForm("a pattern has a folder with braces around more than plain names; use several patterns")
+            raise UnreadableArguments(
+                "a pattern has a folder with braces around more than plain names; use several patterns"
+            )
     return head or ("/" if text.startswith("/") else "")
 
 
@@ -69,13 +75,13 @@ def find_urls(text: object) -> list[str]:
     """Return the URLs in a prompt. Each must be a word of its own.
 
     Raises:
-        UnknownForm: There are none, or a URL touches other text, so that an agent could parse another URL from it.
+        UnreadableArguments: There are none, or a URL touches other text, so that an agent could parse another URL from it.
     """
     words = _BLANKS.split(text) if isinstance(text, str) else []
     urls = [word for word in words if _LOOKS_LIKE_URL.search(word)]
     if not urls:
-        raise UnknownForm("the prompt names no URL")
+        raise UnreadableArguments("the prompt names no URL")
     for url in urls:
         if not _URL.fullmatch(url):
-            raise UnknownForm("a URL in the prompt touches other text; put blanks around it")
+            raise UnreadableArguments("a URL in the prompt touches other text; put blanks around it")
     return urls

@@ -24,7 +24,7 @@ _GUARD_PATTERNS = (
     r"toolcharter(?:-\d+)?/+guard-[0-9a-f]{8}-",
     r"\btoolcharter[ \t]+guard[ \t]+(?:install|uninstall|serve)\b",
 )
-_MOVED_BY = {
+_FOLDER_VARIABLES = {
     ".claude": "CLAUDE_CONFIG_DIR",
     ".codex": "CODEX_HOME",
     ".config": "XDG_CONFIG_HOME",
@@ -37,7 +37,7 @@ _UNQUOTED = str.maketrans("", "", "'\"\\")
 def user_file(name: str) -> Path:
     """Return the user's file *name*: in the home folder, or in the folder that the environment sets for the agent."""
     first, _, rest = name.partition("/")
-    moved = Path(os.environ.get(_MOVED_BY.get(first, ""), ""))
+    moved = Path(os.environ.get(_FOLDER_VARIABLES.get(first, ""), ""))
     return moved / rest if moved.is_absolute() else Path.home() / name
 
 
@@ -57,11 +57,11 @@ class MentionFinder:
         files = (re.escape(name).replace("/", "/+(?:\\./+)*") for name in (*HOOK_FILES, *settings))
         folders = "|".join(map(re.escape, _FOLDERS))
         whole = rf"(?<![\w-])(?:{folders})/*(?:\.\.?/*)*(?![\w./-])"
-        self._found = re.compile(
+        self._pattern = re.compile(
             "|".join((*(f"(?<![\\w-]){name}(?![\\w-])" for name in files), whole, *_GUARD_PATTERNS)), re.IGNORECASE
         )
 
     def __call__(self, line: str) -> str | None:
         """Return the first such name in *line*; None if there is none."""
-        found = self._found.search(line.translate(_UNQUOTED))
+        found = self._pattern.search(line.translate(_UNQUOTED))
         return None if found is None else found[0]

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from toolcharter import Caller, ConfigurationError, Denied, ToolError, scrub_value
 from toolcharter.hosts import Host, HostResult
-from toolcharter_guard.agents import Agent, Message, Unreadable, format_answer, format_replacement, parse_message
-from toolcharter_guard.exact import UnknownForm
+from toolcharter_guard.agents import Agent, Message, UnreadableMessage, format_answer, format_replacement, parse_message
+from toolcharter_guard.exact import UnreadableArguments
 from toolcharter_guard.settings import MENTION_FINDER
 from toolcharter_guard.tools import AgentContext, OurCall, is_name, map_call
 
@@ -24,13 +24,13 @@ PROJECT_VARIABLES = {
 """The variable in which an agent passes its project's folder to hooks."""
 GUARD_SETTINGS = "guard_settings"
 """The reason of a denial for a shell line that mentions a file which the guard depends on."""
-UNREADABLE = "unreadable"
+UNREADABLE_TOOL = "unreadable"
 """The tool's name in events if the agent's name for it is not valid."""
-MAX_OPEN = 1000
+MAX_OPEN_CALLS = 1000
 """How many calls may be open at once. If there are more, the oldest is ended."""
 
 
-def workspace_of(agent: Agent, given: str | None, environ: Mapping[str, str]) -> Path:
+def find_workspace(agent: Agent, given: str | None, environ: Mapping[str, str]) -> Path:
     """Return the profile's workspace: the *given* folder, or else the agent's variable, or else the current folder.
 
     The `cwd` of a message is not used: the agent changes it by its own `cd`.
@@ -45,17 +45,17 @@ def forget_session(agent: Agent, text: bytes, environ: MutableMapping[str, str])
     Some agents set `GEMINI_SESSION_ID` or the like. The scrubber would take its value for a secret and mask the session
     in events.
     """
-    with suppress(ValueError, Unreadable):
+    with suppress(ValueError, UnreadableMessage):
         session = parse_message(agent, json.loads(text)).session
         for name in [name for name, value in environ.items() if value == session]:
             del environ[name]
 
 
-def judge(agent: Agent, host: Host, workspace: Path, text: str | bytes) -> dict[str, Any]:
+def judge_message(agent: Agent, host: Host, workspace: Path, text: str | bytes) -> dict[str, Any]:
     """Answer one message in a process that gets no other message. A permitted call counts as ended at once.
 
     Raises:
-        Unreadable: The message is not in the form that the agent documents.
+        UnreadableMessage: The message is not in the form that the agent documents.
     """
     return asyncio.run(Judge(agent, host, workspace).answer(text))
 
@@ -91,37 +91,37 @@ class Judge:
         self._host = host
         self._workspace = workspace
         self._keeps_open = keeps_open
-        self._open: dict[_Key, list[_OpenCall]] = {}
+        self._open_calls: dict[_Key, list[_OpenCall]] = {}
 
     @property
     def is_waiting(self) -> bool:
         """Whether a permitted call is open: the agent has not reported its end."""
-        return bool(self._open)
+        return bool(self._open_calls)
 
     async def answer(self, text: str | bytes) -> dict[str, Any]:
         """Answer one message.
 
         Raises:
-            Unreadable: The message is not in the form that the agent documents.
+            UnreadableMessage: The message is not in the form that the agent documents.
         """
         try:
             message = parse_message(self._agent, json.loads(text))
         except (ValueError, RecursionError):
-            raise Unreadable("the message is not JSON") from None
+            raise UnreadableMessage("the message is not JSON") from None
         return await self._after_call(message) if message.is_after else await self._before_call(message)
 
     async def end(self) -> None:
         """End the open calls: no report can reach them any more."""
-        for key in list(self._open):
+        for key in list(self._open_calls):
             await _end_calls(
-                self._open.pop(key), NotReported("the guard ended before the agent reported the call's end")
+                self._open_calls.pop(key), NotReported("the guard ended before the agent reported the call's end")
             )
 
     async def _before_call(self, message: Message) -> dict[str, Any]:
         try:
             context = AgentContext(self._workspace, Path(message.cwd) if message.cwd else self._workspace)
             calls = map_call(self._agent.table, message.tool, message.args, context, self._host.has)
-        except UnknownForm as error:
+        except UnreadableArguments as error:
             reason = f"toolcharter cannot read this call of {message.tool[:80]!r}, so it is denied: {error}."
             await self._record_denial(message, reason)
             return format_answer(self._agent, "deny", reason)
@@ -140,16 +140,16 @@ class Judge:
             return format_answer(self._agent, "ask", " ".join(dict.fromkeys(map(_reason_text, asked))))
         if permitted:
             key = _call_key(message)
-            replaced = [*self._open.pop(key, ()), *permitted]
-            if len(self._open) >= MAX_OPEN:
-                oldest = next(iter(self._open))
-                await _end_calls(self._open.pop(oldest), NotReported("the agent has not reported the call's end"))
-            self._open[key] = replaced
+            replaced = [*self._open_calls.pop(key, ()), *permitted]
+            if len(self._open_calls) >= MAX_OPEN_CALLS:
+                oldest = next(iter(self._open_calls))
+                await _end_calls(self._open_calls.pop(oldest), NotReported("the agent has not reported the call's end"))
+            self._open_calls[key] = replaced
         return format_answer(self._agent, "allow", "")
 
     async def _record_denial(self, message: Message, reason: str) -> None:
         """Record a call whose arguments cannot be read as denied. No person is asked about it."""
-        name = message.tool if is_name(message.tool) else UNREADABLE
+        name = message.tool if is_name(message.tool) else UNREADABLE_TOOL
         args: dict[str, Any] = dict(message.args) if isinstance(message.args, Mapping) else {"arguments": message.args}
         await self._host.arefuse(name, args, reason, call_id=message.call_id, caller=self._caller(message))
 
@@ -184,7 +184,7 @@ class Judge:
 
     async def _after_call(self, message: Message) -> dict[str, Any]:
         """End the call, and scrub its output if the agent's hooks can replace it."""
-        opened = self._open.pop(_call_key(message), [])
+        opened = self._open_calls.pop(_call_key(message), [])
         output = message.output
         text = output if isinstance(output, str) else json.dumps(output)
         await _end_calls(
@@ -219,6 +219,6 @@ def _reason_text(result: HostResult) -> str:
     return " ".join(part for part in parts if part)
 
 
-def refusal_text(error: ConfigurationError | Unreadable) -> str:
+def refusal_text(error: ConfigurationError | UnreadableMessage) -> str:
     """Return the text for standard error if the call cannot be judged. The exit status 2 blocks it in every agent."""
     return f"toolcharter denies the call, because it cannot judge it: {error}"

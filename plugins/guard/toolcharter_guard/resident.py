@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import cast
 
 from toolcharter.hosts import open_host
-from toolcharter_guard.agents import Agent, Unreadable
+from toolcharter_guard.agents import Agent, UnreadableMessage
 from toolcharter_guard.client import (
     ANSWER,
     MAX_MESSAGE,
@@ -41,16 +41,16 @@ from toolcharter_guard.settings import guard_files
 
 IDLE_S = 900.0
 """A server ends after this many seconds without a hook."""
-OPEN_S = 3600.0
+OPEN_CALL_IDLE_S = 3600.0
 """The same limit while a call is open whose end the agent has not reported."""
 MAX_AGE_S = 6 * 3600.0
 """A server ends after this many seconds in any case."""
-MODULES_EVERY_S = 2.0
+MODULE_CHECK_INTERVAL_S = 2.0
 """The seconds between two checks of the files of loaded modules. All other files are checked for each hook."""
 BACKLOG = 256
 TIMEOUT_S = 30.0
 """How long a hook may take to send its message and to read its answer, in seconds."""
-BLOCK = 2
+BLOCK_STATUS = 2
 
 Fingerprint = tuple[int, int, int] | None
 
@@ -67,7 +67,7 @@ class HookServer:
     """
 
     def __init__(self, agent: Agent, profile: str, root: Path, events: str, wanted: bytes) -> None:
-        self._wanted = wanted
+        self._identity = wanted
         # Taken before the toolbox is built: a file that changes during the build counts as changed, read or not.
         self._fingerprints = {file: _file_fingerprint(file) for file in _watched_paths(root, os.environ)}
         began = time.time_ns()
@@ -107,7 +107,7 @@ class HookServer:
                 async with asyncio.timeout(min(1.0, idle_s / 4)):
                     await self._stop.wait()
             now = time.monotonic()
-            patience = max(idle_s, OPEN_S) if self._judge.is_waiting else idle_s
+            patience = max(idle_s, OPEN_CALL_IDLE_S) if self._judge.is_waiting else idle_s
             if (not self._hooks and now - self._last_hook_at > patience) or now - born > MAX_AGE_S:
                 break
         # New hooks no longer find the socket; connected hooks still get an answer, or judge their calls themselves.
@@ -125,12 +125,12 @@ class HookServer:
         """Return the hook's exit status and output; None if the identity is another or a file has changed."""
         size = int.from_bytes(question[:4], "big")
         wanted, message = question[4 : 4 + size], question[4 + size :]
-        if wanted != self._wanted or self.has_changed():
+        if wanted != self._identity or self.has_changed():
             return None
         self._last_hook_at = time.monotonic()
         try:
             return b"0" + json.dumps(await self._judge.answer(message)).encode() + b"\n"
-        except Unreadable as error:
+        except UnreadableMessage as error:
             return f"2{refusal_text(error)}\n".encode()
         except Exception as error:  # noqa: BLE001 - any error of the guard denies
             return f"2toolcharter denies the call, because it failed: {type(error).__name__}: {error}\n".encode()
@@ -150,7 +150,7 @@ class HookServer:
         """Return whether a file that a new gate would read has changed; the server then ends."""
         now = time.monotonic()
         changed = any(_file_fingerprint(file) != fingerprint for file, fingerprint in self._fingerprints.items())
-        if not changed and now - self._modules_checked_at > MODULES_EVERY_S:
+        if not changed and now - self._modules_checked_at > MODULE_CHECK_INTERVAL_S:
             self._modules_checked_at = now
             changed = any(
                 _file_fingerprint(file) != fingerprint for file, fingerprint in self._module_fingerprints.items()
@@ -230,7 +230,7 @@ def serve(agent: Agent, words: Sequence[str], profile: str, root: Path, events: 
     return True
 
 
-def start(words: Sequence[str]) -> None:
+def start_server(words: Sequence[str]) -> None:
     """Start a detached server for the hooks of *words*, unless there is one. Does not wait for it."""
     folder = socket_folder(os.environ)
     if sys.platform != "linux" or os.path.exists(socket_path(folder, identity(list(words), os.environ))):

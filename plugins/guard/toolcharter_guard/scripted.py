@@ -16,7 +16,7 @@ Step = tuple[str, dict[str, Any]]
 JSON = dict[str, Any]
 SUBAGENT = "toolcharter guard: the task of a subagent"
 """The prompt of a subagent. A model that reads it follows the script `ScriptedModel.subagent_script`."""
-SPAWNED = "@SPAWNED@"
+SPAWNED_ID = "@SPAWNED@"
 """A placeholder in an argument for the identifier of the subagent that was started before."""
 
 
@@ -55,7 +55,7 @@ class ScriptedModel(ThreadingHTTPServer):
             return None
         name, args = script[len(results)]
         found = re.search(r'"agent_id\W+([\w-]+)', json.dumps(results))
-        return name, json.loads(json.dumps(args).replace(SPAWNED, found[1] if found else ""))
+        return name, json.loads(json.dumps(args).replace(SPAWNED_ID, found[1] if found else ""))
 
     @contextmanager
     def serving(self) -> "Generator[ScriptedModel]":

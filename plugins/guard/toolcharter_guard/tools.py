@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from toolcharter_guard.exact import UnknownForm, find_urls, folder_of_pattern, is_pattern, require_exact_path
+from toolcharter_guard.exact import UnreadableArguments, find_urls, is_pattern, pattern_folder, require_exact_path
 from toolcharter_guard.patches import BEGIN, parse_patch
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -44,15 +44,15 @@ class AgentContext(NamedTuple):
         """
         named = self._require_unambiguous(require_exact_path(text))
         if not named.startswith("/"):
-            return _below(self._folder(), named)
-        for prefix, folder in ((str(self.cwd), self._folder()), (str(self.workspace), ".")):
+            return _join_path(self._relative_folder(), named)
+        for prefix, folder in ((str(self.cwd), self._relative_folder()), (str(self.workspace), ".")):
             if named == prefix or named.startswith(f"{prefix}/"):
-                return _below(folder, named.removeprefix(prefix).lstrip("/"))
+                return _join_path(folder, named.removeprefix(prefix).lstrip("/"))
         return named
 
     def line(self, command: object, folder: object = None) -> str:
         """Return a command line that first changes to *folder*, by default to the agent's current folder."""
-        text, where = _join_command(command), self._folder(require_exact_path(folder) if folder else "")
+        text, where = _join_command(command), self._relative_folder(require_exact_path(folder) if folder else "")
         return text if where == "." else f"cd {shlex.quote(where)} && {{ {text}\n}}"
 
     def _require_unambiguous(self, named: str) -> str:
@@ -63,22 +63,22 @@ class AgentContext(NamedTuple):
         """
         if named.startswith("~"):
             if os.path.lexists(self.cwd / named.partition("/")[0]):
-                raise UnknownForm("a path begins with '~', and a file has that name; write the whole path")
+                raise UnreadableArguments("a path begins with '~', and a file has that name; write the whole path")
             named = str(Path(named).expanduser())
         path = self.cwd / named
         if ".." in path.parts and os.path.realpath(path) != os.path.realpath(os.path.normpath(path)):
-            raise UnknownForm("a path goes up by '..' after a link; write the path without '..'")
+            raise UnreadableArguments("a path goes up by '..' after a link; write the path without '..'")
         return named
 
-    def _folder(self, named: str = "") -> str:
+    def _relative_folder(self, named: str = "") -> str:
         """The folder *named*, by default the agent's current folder, relative to the workspace."""
         below = os.path.relpath(os.path.realpath(self.cwd / self._require_unambiguous(named)), self.workspace)
         if below == ".." or below.startswith("../"):
-            raise UnknownForm("the agent works outside of the workspace")
+            raise UnreadableArguments("the agent works outside of the workspace")
         return below
 
 
-def _below(folder: str, path: str) -> str:
+def _join_path(folder: str, path: str) -> str:
     return path or folder if folder == "." else f"{folder}/{path}".removesuffix("/")
 
 
@@ -94,14 +94,14 @@ def _join_command(command: object) -> str:
         if len(words) == 3 and words[0] in {"bash", "sh", "zsh"} and words[1] in {"-c", "-lc"}:  # noqa: PLR2004 - a shell
             return words[2]
         return shlex.join(words)
-    raise UnknownForm("the command is not text")
+    raise UnreadableArguments("the command is not text")
 
 
 def _take_args(args: Args, known: str, ignored: str = "") -> Iterator[Any]:
     """The values of the arguments *known*. Arguments in *ignored* do not change which files the call touches."""
     strangers = sorted(set(args) - set(known.split()) - set(ignored.split()))
     if strangers:
-        raise UnknownForm(f"the argument {strangers[0]!r} is not known")
+        raise UnreadableArguments(f"the argument {strangers[0]!r} is not known")
     return (args.get(name) for name in known.split())
 
 
@@ -109,7 +109,7 @@ def _only_value(values: list[Any]) -> Any:
     """The only value of *values* that is given: versions of an agent have different names for one argument."""
     given = [value for value in values if value]
     if len(given) > 1:
-        raise UnknownForm("one argument is given twice, under two names")
+        raise UnreadableArguments("one argument is given twice, under two names")
     return given[0] if given else None
 
 
@@ -143,7 +143,7 @@ def _edit(path_key: str, old_key: str, new_key: str, ignored: str = "") -> Row:
     def row(args: Args, context: AgentContext) -> list[OurCall]:
         path, old, new = _take_args(args, f"{path_key} {old_key} {new_key}", f"replace_all replaceAll {ignored}")
         if not isinstance(old, str) or not isinstance(new, str):
-            raise UnknownForm("the old or the new text of an edit is not text")
+            raise UnreadableArguments("the old or the new text of an edit is not text")
         # For rules and guards, an edit counts as a write of the file; the agent finds the old text itself.
         return [OurCall("write_file", {"path": context.path(path), "content": new})]
 
@@ -154,7 +154,7 @@ def _multi_edit(args: Args, context: AgentContext) -> list[OurCall]:
     """Claude Code's `MultiEdit`."""
     path, edits = _take_args(args, "file_path edits")
     if not isinstance(edits, list):
-        raise UnknownForm("the edits are not a list")
+        raise UnreadableArguments("the edits are not a list")
     return [
         call
         for edit in edits
@@ -182,7 +182,7 @@ def _search(tool: str, text_key: str, path_keys: str, ignored: str) -> Row:
         text, *paths = _take_args(args, f"{text_key} {path_keys}", ignored)
         path = _only_value(paths)
         if tool == "glob":  # rules decide by the folder that is searched, and a pattern may begin with a folder
-            folder = Path(require_exact_path(path) if path else ".", folder_of_pattern(text) or ".")
+            folder = Path(require_exact_path(path) if path else ".", pattern_folder(text) or ".")
             return [OurCall("list_files", {"path": context.path(str(folder))})]
         return [OurCall("grep", {ours: str(text), "literal": True, "path": context.path(path or ".")})]
 
@@ -207,11 +207,11 @@ def _patch(key: str) -> Row:
     def row(args: Args, context: AgentContext) -> list[OurCall]:
         (text,) = _take_args(args, key, "explanation")
         if not isinstance(text, str):
-            raise UnknownForm("the patch is not text")
+            raise UnreadableArguments("the patch is not text")
         try:
             changes = parse_patch(text)
         except ValueError as error:
-            raise UnknownForm(str(error)) from None
+            raise UnreadableArguments(str(error)) from None
         calls: list[OurCall] = []
         for change in changes:
             path = context.path(change.path)
@@ -231,9 +231,9 @@ def _read_many(args: Args, context: AgentContext) -> list[OurCall]:
     paths, include = _take_args(args, "paths include", "exclude recursive useDefaultExcludes file_filtering_options")
     names = [*(paths or ()), *(include or ())]
     if not names or not all(isinstance(name, str) for name in names):
-        raise UnknownForm("a path is missing or is not text")
+        raise UnreadableArguments("a path is missing or is not text")
     if any(is_pattern(name) for name in names):
-        raise UnknownForm("a pattern may read hidden files; name each file")
+        raise UnreadableArguments("a pattern may read hidden files; name each file")
     return [OurCall("read_file", {"path": context.path(name)}) for name in names]
 
 
@@ -251,7 +251,7 @@ def _codex_shell(args: Args, context: AgentContext) -> list[OurCall]:
     command = args.get("command")
     text = " ".join(map(str, command)) if isinstance(command, list) else str(command)
     if BEGIN in text and re.search(r"apply_?patch", text):
-        raise UnknownForm("the shell line has a patch; use the tool apply_patch")
+        raise UnreadableArguments("the shell line has a patch; use the tool apply_patch")
     return _shell("workdir", "timeout timeout_ms justification")(args, context)
 
 
@@ -376,24 +376,24 @@ def map_call(
     A tool without a row must not have the name of a toolcharter tool. *is_ours* checks a name against the profile.
 
     Raises:
-        UnknownForm: The arguments or the tool's name cannot be used.
+        UnreadableArguments: The arguments or the tool's name cannot be used.
     """
     if isinstance(args, str):  # Copilot sends JSON as text
         try:
             args = json.loads(args)
         except (ValueError, RecursionError):
-            raise UnknownForm("the arguments are not JSON") from None
+            raise UnreadableArguments("the arguments are not JSON") from None
     if not isinstance(args, Mapping):
-        raise UnknownForm("the arguments are not an object")
+        raise UnreadableArguments("the arguments are not an object")
     given: Args = args
     row = table.get(tool)
     if row is not None:
         calls = row(given, context)
         if not calls:
-            raise UnknownForm("the call asks for nothing")
+            raise UnreadableArguments("the call asks for nothing")
         return calls
     if not is_name(tool):
-        raise UnknownForm(f"{tool[:80]!r} is not a tool's name")
+        raise UnreadableArguments(f"{tool[:80]!r} is not a tool's name")
     if tool.lower() in OUR_TOOLS or is_ours(tool):
-        raise UnknownForm("the profile's rules know another tool by this name")
+        raise UnreadableArguments("the profile's rules know another tool by this name")
     return [OurCall(tool, dict(given), "mcp" if tool.startswith(MCP) else "custom")]

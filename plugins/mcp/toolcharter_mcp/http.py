@@ -57,7 +57,7 @@ def parse_address(text: str, token: str, names: Iterable[str] = ()) -> Address:
     return Address(host, int(port), token, allowed)
 
 
-def application(server: ProfileServer, address: Address) -> ASGIApp:
+def build_application(server: ProfileServer, address: Address) -> ASGIApp:
     """Return the ASGI application to serve at *address*."""
     security = TransportSecuritySettings(
         allowed_hosts=[form for name in address.names for form in (name, f"{name}:*")],
@@ -72,13 +72,13 @@ class RequireToken:
 
     def __init__(self, inner: ASGIApp, token: str) -> None:
         self._inner = inner
-        self._wanted = f"Bearer {token}".encode()
+        self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on requests that carry the token, and the events of the application's lifespan."""
         if scope["type"] != "lifespan":
             sent = [value for name, value in scope["headers"] if name == b"authorization"]
-            if len(sent) != 1 or not hmac.compare_digest(sent[0], self._wanted):
+            if len(sent) != 1 or not hmac.compare_digest(sent[0], self._expected):
                 refusal = PlainTextResponse("unauthorized", 401, {"WWW-Authenticate": "Bearer"})
                 await refusal(scope, receive, send)
                 return
@@ -87,4 +87,4 @@ class RequireToken:
 
 def serve(server: ProfileServer, address: Address) -> None:
     """Serve until a signal ends it."""
-    uvicorn.run(application(server, address), host=address.host, port=address.port, log_level="warning")
+    uvicorn.run(build_application(server, address), host=address.host, port=address.port, log_level="warning")

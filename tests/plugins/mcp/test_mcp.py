@@ -21,7 +21,7 @@ from mcp_types import ElicitResult
 
 from toolcharter.hosts import open_host
 from toolcharter_mcp.command import command
-from toolcharter_mcp.http import application, parse_address
+from toolcharter_mcp.http import build_application, parse_address
 from toolcharter_mcp.server import ProfileServer
 
 from .serving import MODES, PASSED, PROFILE, TOKEN, closed, connected, events, held, words
@@ -369,7 +369,7 @@ def test_the_application_asks_for_the_token_before_anything_else(place: Path) ->
     """Even a path that does not exist is 401 for strangers."""
     host = open_host(place / "served.yaml", workspace=place / "workspace", events=[lambda _: None])
     with host:
-        app = application(ProfileServer(host), parse_address("8931", TOKEN))
+        app = build_application(ProfileServer(host), parse_address("8931", TOKEN))
         transport = httpx.ASGITransport(app)
 
         async def get(headers: dict[str, str]) -> int:
