@@ -9,7 +9,7 @@ from pathlib import Path
 from toolcharter import Denied, Reason
 from toolcharter_bwrap.policy import BwrapPolicy
 
-_MERGED_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_USR_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Names of users and hosts, the loader's cache, certificates without keys, the time zone, and `alternatives`, through
 # which programs are linked.
 _CONFIG_FILES = (
@@ -20,7 +20,7 @@ _CONFIG_FILES = (
 )
 _NETWORK_FILES = ("resolv.conf",)
 # The sandbox's own folders. The workspace must not be one of them or contain one.
-_OWN_FOLDERS = ("/usr", *_MERGED_FOLDERS, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - its own
+_OWN_FOLDERS = ("/usr", *_USR_MERGED, "/etc", "/proc", "/dev", "/sys", "/tmp", "/run", "/var")  # noqa: S108 - its own
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -66,7 +66,7 @@ def require_workspace(workspace: Path) -> None:
 
 def is_visible(program: str, policy: BwrapPolicy, workspace: Path) -> bool:
     """Return whether the sandbox contains the file *program*, with links followed, at the same path."""
-    below = tuple(f"{str(root).rstrip('/')}/" for root in ("/usr", *_MERGED_FOLDERS, *policy.read_roots, workspace))
+    below = tuple(f"{str(root).rstrip('/')}/" for root in ("/usr", *_USR_MERGED, *policy.read_roots, workspace))
     return program.startswith(below) and os.path.realpath(program).startswith(below)
 
 
@@ -80,7 +80,7 @@ def _user_arguments() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _merged_usr() -> tuple[str, ...]:
-    return tuple(word for folder in _MERGED_FOLDERS for word in _merged_folder(folder))
+    return tuple(word for folder in _USR_MERGED for word in _merged_folder(folder))
 
 
 def _merged_folder(folder: str) -> Iterator[str]:

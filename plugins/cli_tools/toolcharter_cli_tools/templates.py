@@ -128,7 +128,7 @@ def fill_words(words: Sequence[Word], values: Mapping[str, Any], dash_allowed: C
 @lru_cache(256)
 def _find_json_strings(word: Word) -> tuple[bool, ...]:
     """For a word that is JSON, whether each of its parts begins inside a JSON string; empty for any other word."""
-    if len(word) < 2 or word[0].is_placeholder or word[0].text.lstrip()[:1] not in {"{", "["}:  # noqa: PLR2004 - text, and a place
+    if len(word) < 2 or word[0].is_placeholder or word[0].text.lstrip()[:1] not in {"{", "["}:  # noqa: PLR2004 - a pair
         return ()
     inside, begun = list[bool](), ""
     for part in word:

@@ -67,8 +67,8 @@ def socket_folder(environ: "Mapping[str, str]") -> str:
     if not state or not os.path.isabs(state):  # a relative path would lead into the agent's folder
         state = f"{environ.get('HOME') or os.path.expanduser('~')}/.local/state"
     folder = f"{runtime}/toolcharter" if runtime and os.path.isabs(runtime) else f"{state}/toolcharter/run"
-    longest = len(os.fsencode(folder)) + len("/guard-01234567-0123456.sock")
-    return folder if longest <= MAX_SOCKET_PATH else f"/tmp/toolcharter-{os.geteuid()}"  # noqa: S108 - `is_private` looks
+    size = len(os.fsencode(folder)) + len("/guard-01234567-0123456.sock")
+    return folder if size <= MAX_SOCKET_PATH else f"/tmp/toolcharter-{os.geteuid()}"  # noqa: S108 - `is_private` looks
 
 
 def find_loader_variable(environ: "Mapping[str, str]", *folders: str) -> "str | None":

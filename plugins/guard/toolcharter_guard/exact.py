@@ -75,7 +75,8 @@ def find_urls(text: object) -> list[str]:
     """Return the URLs in a prompt. Each must be a word of its own.
 
     Raises:
-        UnreadableArguments: There are none, or a URL touches other text, so that an agent could parse another URL from it.
+        UnreadableArguments: There are none, or a URL touches other text, so that an agent could parse another URL from
+            it.
     """
     words = _BLANKS.split(text) if isinstance(text, str) else []
     urls = [word for word in words if _LOOKS_LIKE_URL.search(word)]

@@ -299,7 +299,7 @@ def test_systems_differ(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: b
     (tmp_path / "lib").symlink_to("usr/lib")
     monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 5)
     names = ("bin", "lib", "lib64")
-    monkeypatch.setattr(system, "_MERGED_FOLDERS", tuple(str(tmp_path / name) for name in names))
+    monkeypatch.setattr(system, "_USR_MERGED", tuple(str(tmp_path / name) for name in names))
     for cached in (system._merged_usr, system._guard_proc):
         cached.cache_clear()
 
