@@ -28,7 +28,7 @@ from tests.samples import row_params
 from toolcharter import Denied, Toolbox, ToolError, ToolResult, build_tools
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.roots import kernel_openers, walking_openers
-from toolcharter.guards.paths.workspace import View
+from toolcharter.guards.paths.workspace import WorkspaceView
 
 TOOLS = ("read_file", "write_file", "edit_file", "move_file", "delete_file", "make_dir")
 CHANGING = [row for row in ROWS if row["op"] in WRITING and row["tier"] != "race"]
@@ -153,7 +153,9 @@ class Racer:
 
     def __init__(self, root: Path, openers: Any) -> None:
         self.root = root
-        self.paths: View = WorkspacePaths(root / "ws", read_only=(".git",), openers=openers).writable(lambda: None)
+        self.paths: WorkspaceView = WorkspacePaths(root / "ws", read_only=(".git",), openers=openers).writable(
+            lambda: None
+        )
         # Held from before the race: what is put in order between attempts must not be led astray itself.
         self.top = os.open(root / "ws", os.O_RDONLY | os.O_DIRECTORY)
         self.sub = os.open(root / "ws/sub", os.O_RDONLY | os.O_DIRECTORY)

@@ -155,7 +155,7 @@ def test_memory_is_bounded_however_many_keys_there_are(clock: Clock) -> None:
     (counter,) = limits._counters.values()
 
     assert row("014")["unified"] == {"memory": "bounded"}
-    assert len(counter.kept) <= 2 * 360 + 1
+    assert len(counter.entries) <= 2 * 360 + 1
 
 
 def test_every_row_is_shown_here_or_elsewhere() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolcharter.errors import Denied, ToolError
-from toolcharter.guards.paths.hidden import LOOKED_AT_BYTES, HiddenNames
+from toolcharter.guards.paths.hidden import SEARCHED_BYTES, HiddenNames
 from toolcharter.guards.process.governed import CLEAN_ENVIRONMENT
 from toolcharter.guards.process.programs import Programs
 from toolcharter.guards.shell.git.settings import git_overrides
@@ -83,7 +83,7 @@ def _find_hidden_by_content(workspace: Path, hidden: HiddenNames) -> set[str]:
     found = set[str]()
     for name in blobs:
         shown.readline()
-        content = shown.read(int(kinds[name][1]) + 1)[:LOOKED_AT_BYTES]
+        content = shown.read(int(kinds[name][1]) + 1)[:SEARCHED_BYTES]
         file, marks = wanted[name]
         if any(mark in content for mark in marks):
             found.add(file)

@@ -18,7 +18,7 @@ from toolcharter.gate.stages.s8_result import ResultBuilder
 from toolcharter.gate.stages.s9_record import CallRecorder
 from toolcharter.gate.state import ToolboxState
 from toolcharter.guards.paths.locks import WorkspaceLeases
-from toolcharter.guards.paths.workspace import View as WorkspaceView
+from toolcharter.guards.paths.workspace import WorkspaceView
 from toolcharter.guards.process import GovernedRunner
 
 if TYPE_CHECKING:

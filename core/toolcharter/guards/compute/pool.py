@@ -19,7 +19,7 @@ from typing import IO, Any, cast
 
 from toolcharter.api.reasons import Reason
 from toolcharter.errors import ToolError
-from toolcharter.guards.compute.worker import HEADER, frame
+from toolcharter.guards.compute.worker import HEADER, encode_frame
 
 MAX_WORKERS = 2
 """Child processes of one toolbox. A call waits while all of them are busy."""
@@ -157,7 +157,7 @@ class ComputePool:
             message = f"{function!r} does not name a function as 'package.module:name'"
             raise ValueError(message)
         limits = {"cpu_s": max(1, round(cpu_s)), "memory_bytes": memory_bytes}
-        request = frame({"function": function, "args": args, **limits})
+        request = encode_frame({"function": function, "args": args, **limits})
         self._wait_for_turn(expires, is_wanted)
         free_workers = self._free_workers
         worker: Worker | None = None

@@ -30,7 +30,7 @@ _WORN_AFTER = 200
 """Requests after which a worker asks to be replaced: parsers leak memory and fragment it."""
 
 
-def frame(value: object) -> bytes:
+def encode_frame(value: object) -> bytes:
     """Encode *value* as one frame.
 
     Raises:
@@ -104,11 +104,11 @@ def _error_answer(error: Exception) -> dict[str, Any]:
 
 def _encode_answer(answer: dict[str, Any]) -> bytes:
     try:
-        return frame(answer)
+        return encode_frame(answer)
     except MemoryError:
-        return frame({"memory": True, "worn": True})
+        return encode_frame({"memory": True, "worn": True})
     except (TypeError, ValueError, RecursionError) as error:
-        return frame({"raised": f"the function returned a value that is not JSON: {error}"[:500], "worn": True})
+        return encode_frame({"raised": f"the function returned a value that is not JSON: {error}"[:500], "worn": True})
 
 
 def _set_limits(cpu_s: int, memory_bytes: int) -> None:

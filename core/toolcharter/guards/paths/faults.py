@@ -115,7 +115,7 @@ def no_folder(path: str) -> ToolError:
     )
 
 
-def nowhere(path: str) -> ToolError:
+def not_on_disk(path: str) -> ToolError:
     """The error for a virtual folder, in which no program can be started."""
     return ToolError(
         f"{quote_path(path)} is virtual and not on the disk; programs see only the disk.", reason="path_not_found"

@@ -23,7 +23,7 @@ from toolcharter.profile.settings import HiddenGlob
 
 MAX_FOLDERS = 200_000
 """In a workspace with more folders no program is run, since it cannot be searched."""
-LOOKED_AT_BYTES = 65536
+SEARCHED_BYTES = 65536
 """How much of a file's beginning is searched for the texts that make it hidden."""
 # A folder that changed more recently may change again with the same time stamp: file systems' clocks are coarse.
 _SETTLED_NS = 100_000_000
@@ -88,8 +88,8 @@ class HiddenNames:
 
 
 def holds_any(fd: int, texts: Sequence[bytes]) -> bool:
-    """Whether the first `LOOKED_AT_BYTES` of the open file *fd* contain one of *texts*."""
-    content = os.pread(fd, LOOKED_AT_BYTES, 0)
+    """Whether the first `SEARCHED_BYTES` of the open file *fd* contain one of *texts*."""
+    content = os.pread(fd, SEARCHED_BYTES, 0)
     return any(text in content for text in texts)
 
 

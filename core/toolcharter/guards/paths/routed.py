@@ -22,9 +22,9 @@ from toolcharter.guards.paths import faults
 from toolcharter.guards.paths.handles import Content
 from toolcharter.guards.paths.locks import TouchedPath
 from toolcharter.guards.paths.names import leads_above_start
-from toolcharter.guards.paths.scope import Plan
+from toolcharter.guards.paths.scope import PathPlan
 from toolcharter.guards.paths.target import WriteGuard
-from toolcharter.guards.paths.workspace import View
+from toolcharter.guards.paths.workspace import WorkspaceView
 
 RouteResult = VirtualFile | VirtualFolder | None
 Route = Callable[[str], RouteResult]
@@ -46,7 +46,7 @@ class RoutedPaths:
         require_approved: Refuses the current call if the user has to approve it and has not done so.
     """
 
-    def __init__(self, disk: View, route: Route, require_approved: Callable[[Ask], object]) -> None:
+    def __init__(self, disk: WorkspaceView, route: Route, require_approved: Callable[[Ask], object]) -> None:
         self._disk = disk
         self._route = route
         self._require_approved = require_approved
@@ -54,16 +54,16 @@ class RoutedPaths:
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
     ) -> Paths:
-        """As `View.narrowed`. A virtual file is protected by its name, like a file on the disk."""
+        """As `WorkspaceView.narrowed`. A virtual file is protected by its name, like a file on the disk."""
         disk = self._disk.narrowed(read_roots=read_roots, protected=protected, read_only=read_only)
         return RoutedPaths(disk, self._route, self._require_approved)
 
     def changeable(self, path: str) -> bool:
-        """As `View.changeable`: programs can change only files on the disk."""
+        """As `WorkspaceView.changeable`: programs can change only files on the disk."""
         return self._disk.changeable(path)
 
     def open_file(self, path: str) -> OpenFile:
-        """As `View.open_file`. A link may lead to a virtual file."""
+        """As `WorkspaceView.open_file`. A link may lead to a virtual file."""
         plan, answer = self._plan_and_route(path)
         if plan is None:
             return self._disk.open_file(path)
@@ -79,7 +79,7 @@ class RoutedPaths:
         return VirtualOpenFile(plan.shown, _content(path, plan, answer))
 
     def open_folder(self, path: str = ".") -> OpenFolder:
-        """As `View.open_folder`, including its virtual files."""
+        """As `WorkspaceView.open_folder`, including its virtual files."""
         plan, answer = self._plan_and_route(path)
         if plan is None:
             return self._disk.open_folder(path)
@@ -96,7 +96,7 @@ class RoutedPaths:
         return RoutedFolder(self, disk, disk.path, answer) if isinstance(answer, VirtualFolder) else disk
 
     def open_place(self, path: str, use: PlaceUse = "write") -> OpenPlace:
-        """As `View.open_place`. A virtual file can be written and deleted, but neither moved nor replaced by a move.
+        """As `WorkspaceView.open_place`. A virtual file can be written or deleted, but not moved or replaced by a move.
 
         Raises:
             ToolError: `virtual_path`.
@@ -113,7 +113,7 @@ class RoutedPaths:
         place.close()
         return self.open_place(place.path, use)
 
-    def _plan_and_route(self, path: str) -> tuple[Plan | None, RouteResult]:
+    def _plan_and_route(self, path: str) -> tuple[PathPlan | None, RouteResult]:
         """Analyse *path*, and find the virtual file or folder there. The plan is None for a path in a read root."""
         plan = self._disk.plan_of(path)
         if plan is None:
@@ -142,7 +142,7 @@ class RoutedPaths:
         except (Denied, ToolError):
             return False
 
-    def _place(self, path: str, plan: Plan, file: VirtualFile, use: PlaceUse) -> "VirtualPlace":
+    def _place(self, path: str, plan: PathPlan, file: VirtualFile, use: PlaceUse) -> "VirtualPlace":
         _require_file(path)
         if use in {"move", "receive"}:
             raise faults.virtual(path, "it cannot be moved, and nothing can be moved to it")
@@ -247,7 +247,7 @@ class RoutedFolder(_PathContext):
             ToolError: `path_not_found`, if the folder is virtual.
         """
         if self._disk is None:
-            raise faults.nowhere(self.path)
+            raise faults.not_on_disk(self.path)
         return self._disk.fileno()
 
     def is_on_disk(self) -> bool:
@@ -376,7 +376,7 @@ def _translate_errors(path: str) -> Generator[None]:
         raise faults.route_failed(path, f"its extension raised {type(error).__name__}") from error
 
 
-def _content(path: str, plan: Plan, file: VirtualFile) -> bytes:
+def _content(path: str, plan: PathPlan, file: VirtualFile) -> bytes:
     with _translate_errors(path):
         data = file.read()
     if not isinstance(data, bytes):

@@ -11,7 +11,7 @@ from toolcharter.guards.paths.names import Parts
 from toolcharter.guards.paths.target import WriteGuard
 
 
-class Plan(NamedTuple):
+class PathPlan(NamedTuple):
     """A path, analysed as text: where to start and what to walk. It says nothing about the file itself."""
 
     root: Root

@@ -17,7 +17,7 @@ from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.names import Parts, Protection, absolute_parts, below, check_text, collapse, fold, split
 from toolcharter.guards.paths.place_walk import PlaceWalk, WriteLocation, lstat_or_none
 from toolcharter.guards.paths.roots import Openers, Roots, kernel_openers
-from toolcharter.guards.paths.scope import Plan, Scope
+from toolcharter.guards.paths.scope import PathPlan, Scope
 from toolcharter.guards.paths.target import MAX_DEPTH, READ_ONLY, WriteGuard, WriteTarget, no_leases, no_lock
 from toolcharter.guards.paths.uses import CREATING_USES, FOLLOWING_USES, check_use
 from toolcharter.guards.paths.walk import Walk
@@ -28,7 +28,7 @@ PLANS = 256
 """For how many recent paths one view caches its analysis."""
 
 
-class View:
+class WorkspaceView:
     """One set of rules for opening files of a workspace. Thread-safe."""
 
     def __init__(self, roots: Roots, scope: Scope) -> None:
@@ -46,7 +46,7 @@ class View:
 
     def narrowed(
         self, *, read_roots: Sequence[Path] = (), protected: Sequence[str] = (), read_only: Sequence[str] = ()
-    ) -> "View":
+    ) -> "WorkspaceView":
         """Return a view of the same workspace with additional read roots and protected entries. Opens no file.
 
         The views share their roots: `close` on any view closes all of them.
@@ -60,14 +60,14 @@ class View:
             protected=(*old.protected, *protected),
             read_only=(*old.read_only, *read_only),
         )
-        return View(self._roots, scope)
+        return WorkspaceView(self._roots, scope)
 
     def writable(
         self,
         mark_acting: Callable[[], None],
         leases: WorkspaceLeases | None = None,
         after_change: Callable[[], None] = lambda: None,
-    ) -> "View":
+    ) -> "WorkspaceView":
         """Return the same view with permission to write.
 
         Args:
@@ -77,7 +77,7 @@ class View:
         """
         check, lock = (no_leases, no_lock) if leases is None else (leases.check, leases.lock_for_write)
         guard = WriteGuard(mark_acting, check, lock, after_change)
-        return View(self._roots, self._scope._replace(write_guard=guard))
+        return WorkspaceView(self._roots, self._scope._replace(write_guard=guard))
 
     def open_file(self, path: str) -> HeldFile:
         """Open a regular file for reading. Never waits for a writer, as opening a FIFO would.
@@ -165,7 +165,7 @@ class View:
             return False
         return not any(self._shadows(each, with_below=with_below) for each in parts)
 
-    def plan_of(self, path: str) -> Plan | None:
+    def plan_of(self, path: str) -> PathPlan | None:
         """Analyse *path* as text, for virtual files. Returns None if it does not lie in the workspace.
 
         Raises:
@@ -176,7 +176,7 @@ class View:
         plan = self._plan(path)
         return plan if plan.root is self._roots.workspace else None
 
-    def guard_of(self, path: str, plan: Plan) -> WriteGuard:
+    def guard_of(self, path: str, plan: PathPlan) -> WriteGuard:
         """Return the callbacks around a change of a virtual file.
 
         Raises:
@@ -190,14 +190,14 @@ class View:
         """Close all roots. Calls that still run finish with the descriptors that they hold."""
         self._roots.close()
 
-    def _analyse(self, path: str) -> Plan:
+    def _analyse(self, path: str) -> PathPlan:
         check_text(path)
         root, parts = self._locate(path, path) if path.startswith("/") else (self._roots.workspace, split(path))
         names = collapse(parts)
         if self._touches_protected(root, parts):
             raise faults.hidden(path) if self._scope.hidden.covers(names) else faults.protected(path)
         conditions = self._scope.hidden.conditions(names)
-        return Plan(root, parts, os.fsencode("/".join(parts)), names, self._shown(root, names), conditions)
+        return PathPlan(root, parts, os.fsencode("/".join(parts)), names, self._shown(root, names), conditions)
 
     def _locate(self, target: str, path: str) -> tuple[Root, Parts]:
         parts = split(target)
@@ -208,7 +208,7 @@ class View:
         # Name the requested path: a link's target outside the workspace must not be revealed to the caller.
         raise faults.outside(path)
 
-    def _walk(self, path: str, plan: Plan, flags: int) -> tuple[int, Root, Parts]:
+    def _walk(self, path: str, plan: PathPlan, flags: int) -> tuple[int, Root, Parts]:
         locate, check = partial(self._locate, path=path), partial(self._require_unprotected, path)
         try:
             with Walk(path, plan.root, locate, check) as walk:
@@ -216,7 +216,7 @@ class View:
         except OSError as error:
             raise faults.from_os_error(error, path) from error
 
-    def _find(self, path: str, plan: Plan, *, follows: bool) -> WriteLocation:
+    def _find(self, path: str, plan: PathPlan, *, follows: bool) -> WriteLocation:
         locate, check = partial(self._locate_in_workspace, path=path), partial(self._require_unprotected, path)
         try:
             found = self._find_without_links(plan)
@@ -229,7 +229,7 @@ class View:
         except OSError as error:
             raise faults.from_os_error(error, path) from error
 
-    def _find_unfollowed(self, path: str, plan: Plan) -> WriteLocation:
+    def _find_unfollowed(self, path: str, plan: PathPlan) -> WriteLocation:
         """Find the entry of the last name, which may be a link. A slash at the end requires a folder, not a link."""
         *parts, last = plan.parts
         if last == ".." and parts:
@@ -243,7 +243,7 @@ class View:
         is_link = S_ISLNK(found.status.st_mode)
         raise faults.behind_link(path) if is_link else faults.from_os_error(_NO_FOLDER, path)
 
-    def _find_without_links(self, plan: Plan) -> WriteLocation | None:
+    def _find_without_links(self, plan: PathPlan) -> WriteLocation | None:
         """Find the place if its folder exists and no link lies on the way; otherwise return None."""
         *folders, name = plan.parts
         if name in {".", ".."}:
@@ -355,7 +355,7 @@ class View:
         return path if path.isascii() else path.encode(errors="surrogateescape").decode(errors="replace")
 
 
-class WorkspacePaths(View):
+class WorkspacePaths(WorkspaceView):
     """Opens files and folders beneath one workspace, and nothing else. Only the views from `writable` change files.
 
     Args:

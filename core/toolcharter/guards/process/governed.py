@@ -104,7 +104,7 @@ class GovernedRunner:
         if image and not getattr(runner, "takes_images", False):
             what = f"The runner {runner.name!r} does not run containers, so it cannot use an image."
             raise Denied(Reason.SANDBOX_UNAVAILABLE, what, hint="Write `runner: docker` into the profile.")
-        return _completed(job, runner.run(job), time.monotonic() - started)
+        return _to_completed(job, runner.run(job), time.monotonic() - started)
 
     def spawn(
         self,
@@ -238,7 +238,7 @@ def _expiry_of(now: float, timeout_s: float | None, deadline: float) -> float:
     return deadline if timeout_s is None else min(deadline, now + timeout_s)
 
 
-def _completed(job: "Job", ended: Ended, elapsed_s: float) -> Completed:
+def _to_completed(job: "Job", ended: Ended, elapsed_s: float) -> Completed:
     return Completed(
         argv=job.argv,
         exit_code=ended.exit_code,

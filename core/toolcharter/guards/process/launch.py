@@ -8,7 +8,7 @@ from toolcharter.api.runner import Ended
 from toolcharter.guards.process.marks import NO_MARK, Mark
 
 
-class Started(Protocol):
+class StartedProgram(Protocol):
     """One running program with all processes that it starts."""
 
     def end_descriptor(self) -> int | None:
@@ -31,7 +31,7 @@ class Started(Protocol):
 class Starter(Protocol):
     """Starts programs, and inherits their orphans."""
 
-    def start(self, launch: "Launch", streams: tuple[int, int, int], /) -> Started:
+    def start(self, launch: "Launch", streams: tuple[int, int, int], /) -> StartedProgram:
         """Start the program of *launch* on *streams*: its standard input, output and error."""
         ...
 
@@ -66,7 +66,7 @@ class Launch:
     nursery: "Starter | None" = None
     """Starts the program and inherits its orphans; None if the program becomes a child of this process."""
     lingers: bool = False
-    """Whether processes that the program leaves behind live on until `Started.end`."""
+    """Whether processes that the program leaves behind live on until `StartedProgram.end`."""
     mark: Mark = NO_MARK
     """The mark that *argv* sets, by which all processes that the program starts are found."""
     is_contained: bool = False

@@ -202,8 +202,10 @@ def kill_descendants(top: int) -> None:
 
 def is_stopped(top: int) -> bool:
     """Whether the guardian *top* or its nursery is stopped. Called by the guardian's parent."""
-    ours = _command(top)
-    return any(_state(pid) in {b"T", b"t"} for pid in _with_descendants([top]) if pid == top or _command(pid) == ours)
+    ours = _command_line(top)
+    return any(
+        _state(pid) in {b"T", b"t"} for pid in _with_descendants([top]) if pid == top or _command_line(pid) == ours
+    )
 
 
 def _is_alive(pid: int) -> bool:
@@ -217,7 +219,7 @@ def _state(pid: int) -> bytes:
     return b""
 
 
-def _command(pid: int) -> bytes:
+def _command_line(pid: int) -> bytes:
     with suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
         return file.read()
     return b""

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from toolcharter.api.runner import TerminalSize
-from toolcharter.guards.process.launch import Launch, Started
+from toolcharter.guards.process.launch import Launch, StartedProgram
 from toolcharter.guards.process.start import start_program
 from toolcharter.guards.process.supervise import GRACE_S, POLL_S, translate_start_errors
 
@@ -26,7 +26,7 @@ class RunningProgram:
     on_end: ExitStack
     """Closed after the program has been closed."""
 
-    def __init__(self, started: Started, launch: Launch, output: int, input_: int) -> None:
+    def __init__(self, started: StartedProgram, launch: Launch, output: int, input_: int) -> None:
         self._started = started
         self._launch = launch
         self._output = output

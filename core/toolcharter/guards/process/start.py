@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 
-from toolcharter.guards.process.launch import Launch, Started
+from toolcharter.guards.process.launch import Launch, StartedProgram
 from toolcharter.guards.process.marks import REAPER, Mark, end_marked, signal_marked
 from toolcharter.guards.process.reaper import ENDED, SIZE, STARTED, is_stopped, kill_descendants
 
@@ -27,7 +27,7 @@ _MOST_STOPS = 20
 
 
 class GroupLeader:
-    """A child of this process that leads a process group. Satisfies `Started`."""
+    """A child of this process that leads a process group. Satisfies `StartedProgram`."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", launch: Launch) -> None:
         self._process = process
@@ -79,7 +79,7 @@ class GroupLeader:
 
 
 class NurseryProgram:
-    """A program below a nursery, which reports its end on a socket. Satisfies `Started`; safe from many threads."""
+    """A program below a nursery, which reports its end on a socket. Satisfies `StartedProgram`; thread-safe."""
 
     def __init__(self, control: socket.socket, mark: Mark, guardian: "Guardian") -> None:
         self._control = control
@@ -256,7 +256,7 @@ class Nursery:
         return ours, guardian
 
 
-def start_program(launch: Launch, streams: tuple[int, int, int]) -> Started:
+def start_program(launch: Launch, streams: tuple[int, int, int]) -> StartedProgram:
     """Start *launch* with three descriptors for its streams, which the caller still has to close.
 
     Raises:

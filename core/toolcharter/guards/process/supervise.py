@@ -11,7 +11,7 @@ from typing import IO
 from toolcharter.api.reasons import Reason
 from toolcharter.api.runner import Ended
 from toolcharter.errors import ToolError
-from toolcharter.guards.process.launch import Launch, Started
+from toolcharter.guards.process.launch import Launch, StartedProgram
 from toolcharter.guards.process.start import start_program
 
 CHUNK_BYTES = 65_536
@@ -85,7 +85,9 @@ def translate_start_errors(launch: Launch) -> Generator[None]:
 class _Supervision:
     """Serves the pipes of one running program."""
 
-    def __init__(self, started: Started, launch: Launch, stdin: IO[bytes] | None, outputs: Sequence[IO[bytes]]) -> None:
+    def __init__(
+        self, started: StartedProgram, launch: Launch, stdin: IO[bytes] | None, outputs: Sequence[IO[bytes]]
+    ) -> None:
         self._started = started
         self._launch = launch
         self._stdin = stdin

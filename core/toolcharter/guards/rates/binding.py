@@ -65,7 +65,7 @@ class SingleWindow(_LocalLimits):
 
 def _acquire_of(counter: WindowCounter, lock: RLock, clock: Clock) -> Callable[[RateKeys], Refused | None]:
     # A closure without `with`: a method took a fifth more time, and `with` a third.
-    acquire_lock, release_lock, find, place = lock.acquire, lock.release, counter.kept.recent.get, counter.place
+    acquire_lock, release_lock, find, place = lock.acquire, lock.release, counter.entries.recent.get, counter.key_index
     number, window_s = counter.limit.number, counter.limit.window_s
 
     def acquire(keys: RateKeys, /) -> Refused | None:
@@ -138,9 +138,9 @@ class ChainedLimits:
 
     waits = True
 
-    def __init__(self, here: InProcessLimits, there: "Sequence[RedisLimits]") -> None:
-        self._here = here
-        self._there = tuple(there)
+    def __init__(self, local: InProcessLimits, remote: "Sequence[RedisLimits]") -> None:
+        self._local_limits = local
+        self._remote_limits = tuple(remote)
 
     def acquire(self, keys: RateKeys, /) -> Answer | None:
         """As `BoundLimits`."""
@@ -158,15 +158,15 @@ class ChainedLimits:
 
     async def _acquire(self, keys: RateKeys, *, blocks: bool) -> Answer | None:
         # The counts of this process come first: taking them and undoing that needs no request to a server.
-        counted = self._here.reserve(keys)
+        counted = self._local_limits.reserve(keys)
         if isinstance(counted, Refused):
             return counted
         stamps: list[float] = []
-        for place in self._there:
+        for place in self._remote_limits:
             answer = await place.reserve(keys, blocks=blocks)
             if isinstance(answer, (Refused, Unavailable)):
-                self._here.give_back(keys, counted)
-                for earlier, stamp in zip(self._there, stamps, strict=False):
+                self._local_limits.give_back(keys, counted)
+                for earlier, stamp in zip(self._remote_limits, stamps, strict=False):
                     await earlier.give_back(keys, stamp, blocks=blocks)
                 return answer
             stamps.append(answer)
@@ -227,14 +227,14 @@ class RateLimits:
             agent: The name that is matched against the patterns; None matches no pattern.
         """
         name = fold_tool_name(tool)
-        here = [counter for limit, counter in self._counters.items() if limit.concerns(name, agent)]
+        local = [counter for limit, counter in self._counters.items() if limit.concerns(name, agent)]
         shared = [limit for limit in self._shared if limit.concerns(name, agent)]
-        if not shared and len(here) == 1 and isinstance(here[0], WindowCounter):
-            return SingleWindow(here[0], self._lock, self._clock)
-        counted_here = InProcessLimits(here, self._lock, self._clock)
+        if not shared and len(local) == 1 and isinstance(local[0], WindowCounter):
+            return SingleWindow(local[0], self._lock, self._clock)
+        counted_here = InProcessLimits(local, self._lock, self._clock)
         if shared:
             return ChainedLimits(counted_here, [store.bind(of_store) for store, of_store in self._by_store(shared)])
-        return counted_here if here else None
+        return counted_here if local else None
 
     def _by_store(self, limits: Sequence[Limit]) -> "list[tuple[RedisStore, list[Limit]]]":
         found = ((store, [limit for limit in limits if limit.store == url]) for url, store in self._stores.items())

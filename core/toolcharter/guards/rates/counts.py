@@ -64,15 +64,15 @@ class Counter(ABC, Generic[T]):
 
     def __init__(self, limit: Limit, life_s: float, max_keys: int) -> None:
         self.limit = limit
-        self.place = RateKeys._fields.index(limit.whose)
-        self.kept: ExpiringMap[T] = ExpiringMap(life_s, max_keys)
+        self.key_index = RateKeys._fields.index(limit.whose)
+        self.entries: ExpiringMap[T] = ExpiringMap(life_s, max_keys)
 
     def refusal(self, keys: RateKeys, now: float) -> Refused | None:
         """Return the refusal of a call at *now*, or None if it is within the limit."""
-        known = self.kept.find(keys[self.place], now)
+        known = self.entries.find(keys[self.key_index], now)
         if known is None:
-            full_for_s = self.kept.full_for_s(now)
-            return too_many_keys(self.limit, len(self.kept), full_for_s) if full_for_s else None
+            full_for_s = self.entries.full_for_s(now)
+            return too_many_keys(self.limit, len(self.entries), full_for_s) if full_for_s else None
         wait_s = self.wait_s(known, now)
         return limit_reached(self.limit, wait_s) if wait_s > 0 else None
 
@@ -101,17 +101,17 @@ class WindowCounter(Counter[deque[float]]):
 
     def count(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
-        key = keys[self.place]
-        ring = self.kept.recent.get(key)
+        key = keys[self.key_index]
+        ring = self.entries.recent.get(key)
         if ring is None:
-            ring = self.kept.recent[key] = deque(maxlen=self.limit.number)
+            ring = self.entries.recent[key] = deque(maxlen=self.limit.number)
         ring.append(now)
 
     def give_back(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
         # The time that the ring dropped for this one had left the window. If this one is gone, it has left it, too.
         with suppress(ValueError):
-            (self.kept.find(keys[self.place], now) or deque()).remove(now)
+            (self.entries.find(keys[self.key_index], now) or deque()).remove(now)
 
 
 class SessionCounter(Counter[int]):
@@ -128,13 +128,13 @@ class SessionCounter(Counter[int]):
     @override
     def count(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
-        key = keys[self.place]
-        self.kept.recent[key] = self.kept.recent.get(key, 0) + 1
+        key = keys[self.key_index]
+        self.entries.recent[key] = self.entries.recent.get(key, 0) + 1
 
     def give_back(self, keys: RateKeys, now: float) -> None:
         """As `Counter`."""
-        key = keys[self.place]
-        self.kept.recent[key] = max(0, (self.kept.find(key, now) or 0) - 1)
+        key = keys[self.key_index]
+        self.entries.recent[key] = max(0, (self.entries.find(key, now) or 0) - 1)
 
 
 def counter_for(limit: Limit, max_keys: int = MAX_KEYS) -> WindowCounter | SessionCounter:

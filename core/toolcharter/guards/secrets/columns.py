@@ -32,7 +32,7 @@ def column_secrets(data: bytes) -> Iterator[Span]:
             yield from found
 
 
-def open_head(data: bytes) -> bytes:
+def open_table_head(data: bytes) -> bytes:
     """The head of a table with bars that may go on after the end of *data*."""
     heads = [head for head in engine.finder(Family.COLUMNS)(data) if _DASHES.search(data, *head)]
     return data[slice(*heads[-1])] if heads and _bar_table_values(data, *heads[-1])[1] == len(data) else b""

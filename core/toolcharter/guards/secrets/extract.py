@@ -144,7 +144,7 @@ class _Candidate(NamedTuple):
 def _value_span(text: bytes, start: int) -> Span | None:
     match = engine.placed_expression().match(text, start)
     group = match.lastindex if match else None
-    if match is None or group is None or _is_far(match, group) or _SCOPED.match(text, start):
+    if match is None or group is None or _is_too_far(match, group) or _SCOPED.match(text, start):
         return None
     quoted = group in PlacedGroup.QUOTED
     begin, end = match.span(group)
@@ -273,7 +273,7 @@ _CHECKS: Mapping[int, Callable[[_Candidate], bool]] = {
 """The check for each group of the match, if it is not `_is_secret_beside_key`."""
 
 
-def _is_far(match: "Match[bytes]", group: int) -> bool:
+def _is_too_far(match: "Match[bytes]", group: int) -> bool:
     """Whether the value is so far from its key, or so long, that the key does not belong to it."""
     begin, end = match.span(group)
     return begin > FAR or (end - begin > FAR and _SPACE.search(match.string, begin, end) is not None)
@@ -294,10 +294,10 @@ def listed_spans(text: bytes) -> Sequence[Span]:
         (item.span(item.lastindex or 0), item.lastindex)
         for item in items.finditer(text, start + (not dashed), start + FAR)
     ]
-    return [span for span, group in found if _is_listed(text[slice(*span)], before, group, is_token=is_token)]
+    return [span for span, group in found if _is_listed_secret(text[slice(*span)], before, group, is_token=is_token)]
 
 
-def _is_listed(value: bytes, before: bytes, group: int | None, *, is_token: bool) -> bool:
+def _is_listed_secret(value: bytes, before: bytes, group: int | None, *, is_token: bool) -> bool:
     if group == _BARE_ITEM and _MASKED_ITEM.fullmatch(value):
         return False
     if is_token or (group == _BARE_ITEM and b"(" in value):
@@ -357,7 +357,7 @@ def _end_of_block(data: bytes, begin: int) -> int:
     return begin + length if length >= _SHORTEST_CUT_OFF else 0
 
 
-class Blocks:
+class UnfinishedBlocks:
     """The blocks of private keys in *data* that may be unfinished. Searched once, for any number of ends."""
 
     def __init__(self, data: bytes) -> None:

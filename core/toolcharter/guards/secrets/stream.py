@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from toolcharter.guards.secrets import engine, key_lines, lines, wrapped
-from toolcharter.guards.secrets.columns import open_head
-from toolcharter.guards.secrets.extract import FAR, Blocks
+from toolcharter.guards.secrets.columns import open_table_head
+from toolcharter.guards.secrets.extract import FAR, UnfinishedBlocks
 from toolcharter.guards.secrets.obfuscation import strip_obfuscation
 from toolcharter.guards.secrets.patterns import Family
 from toolcharter.guards.secrets.places import KEY_NAME, OPENVPN_LOGIN
@@ -43,7 +43,7 @@ def _waiting_line_tester() -> Callable[[bytes], bool]:
 
 def _open_table_of(text: bytes) -> bytes:
     bare = strip_obfuscation(text)
-    return lines.open_table(text) or lines.open_table(bare) or open_head(text) or open_head(bare)
+    return lines.open_table(text) or lines.open_table(bare) or open_table_head(text) or open_table_head(bare)
 
 
 class Stream:
@@ -73,7 +73,7 @@ class Stream:
 
     def finish(self) -> bytes:
         """End the text, and return the rest of it, scrubbed."""
-        rest = b"" if self._masked_until else self._scrubbed(self._held)
+        rest = b"" if self._masked_until else self._scrub(self._held)
         self._held, self._table, self._known, self._masked_until = b"", b"", 0, None
         return rest
 
@@ -92,9 +92,9 @@ class Stream:
             return b""
         done, self._held = self._held[:cut], self._held[cut:]
         self._open_values.reset()
-        return self._scrubbed(done)
+        return self._scrub(done)
 
-    def _scrubbed(self, done: bytes) -> bytes:
+    def _scrub(self, done: bytes) -> bytes:
         """Scrub *done* as a continuation of the released text, since a table's head says what its columns contain."""
         text = self._table + done
         families = engine.hinted_families(text)
@@ -110,14 +110,14 @@ class Stream:
     def _end_of_closed_lines(self) -> int:
         """The end of the last line that does not wait for later text."""
         end = last = self._held.rfind(b"\n") + 1
-        blocks = Blocks(self._held)
+        blocks = UnfinishedBlocks(self._held)
         while end > self._known and (begin := self._start_of_waiting(end, blocks)) is not None:
             end = begin
         cut = end if end > self._known else 0
         self._known = last - cut
         return cut
 
-    def _start_of_waiting(self, end: int, blocks: Blocks) -> int | None:
+    def _start_of_waiting(self, end: int, blocks: UnfinishedBlocks) -> int | None:
         """The beginning of the line or block that ends at *end* and waits for later text; None if it does not wait."""
         begin = self._held.rfind(b"\n", 0, end - 1) + 1
         if wrapped.may_continue(self._held, end):  # The first check is the cheapest, and there may be many such lines.
@@ -140,7 +140,7 @@ class Stream:
 
     def _last_gap_between_words(self) -> int:
         """The last position between two words, `far` bytes before the end or more, that no match spans; 0 if none."""
-        if Blocks(self._held).open_block_at(len(self._held)) is not None:
+        if UnfinishedBlocks(self._held).open_block_at(len(self._held)) is not None:
             return 0
         limit = len(self._held) - self._far
         for start, end in sorted(find_matches(self._held), reverse=True):
@@ -151,7 +151,7 @@ class Stream:
 
     def _mask_unfinished(self) -> bytes:
         """Give up on the held text: mask the word or block from its beginning to its end."""
-        block = Blocks(self._held).open_block_at(len(self._held))
+        block = UnfinishedBlocks(self._held).open_block_at(len(self._held))
         begin = block if block is not None else 0
         self._masked_until = _WORD_END if block is None else _BLOCK_END
         before = scrub_bytes(self._held[:begin])[0]

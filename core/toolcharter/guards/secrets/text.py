@@ -47,7 +47,7 @@ def scrub_bytes(data: bytes) -> tuple[bytes, int]:
     spans: list[Span] = _spans().find_spans(data, families)
     if not spans:
         return data, 0
-    masked = _masked(data, spans)
+    masked = _apply_mask(data, spans)
     if not any(_touches_word(data, *span) for span in spans):
         return masked, len(spans)
     masked, more = scrub_bytes(masked)
@@ -82,7 +82,7 @@ def _mask_for(data: bytes, start: int, end: int) -> bytes:
     return quote[1] + _MASK_BYTES + quote[1] if quote else _MASK_BYTES
 
 
-def _masked(data: bytes, spans: Iterable[Span]) -> bytes:
+def _apply_mask(data: bytes, spans: Iterable[Span]) -> bytes:
     parts: list[bytes] = []
     position = 0
     for start, stop in spans:

@@ -43,17 +43,17 @@ def find_chains(data: bytes) -> Iterator[list[Span]]:
     """Find wrapped base64, and yield each as the spans of its parts, at least two."""
     for found in _CHAIN.finditer(data):
         parts = [part.span(1) for part in _PIECE.finditer(data, *found.span())]
-        for chain in map(partial(_without_last_word, data), _split(data, parts)):
+        for chain in map(partial(_without_last_word, data), _split_at_longer_lines(data, parts)):
             if len(chain) > 1:
                 yield chain
 
 
-def _split(data: bytes, parts: list[Span]) -> Iterator[list[Span]]:
+def _split_at_longer_lines(data: bytes, parts: list[Span]) -> Iterator[list[Span]]:
     """Split *parts* where a line is longer than the one before. The first may be shorter, because of text before it."""
     chain = parts[:1]
     for part in parts[1:]:
         start, stop = chain[-1]
-        if part[1] - part[0] > stop - start and not (len(chain) == 1 and _stands_behind_text(data, start)):
+        if part[1] - part[0] > stop - start and not (len(chain) == 1 and _follows_text(data, start)):
             yield chain
             chain = []
         chain.append(part)
@@ -71,7 +71,7 @@ def _without_last_word(data: bytes, chain: list[Span]) -> list[Span]:
     return [(start + 1, stop) for start, stop in chain] if signs in ({0x2B}, {0x2D}) else chain
 
 
-def _stands_behind_text(data: bytes, start: int) -> bool:
+def _follows_text(data: bytes, start: int) -> bool:
     line = data[max(data.rfind(b"\n", 0, start) + 1, start - _LOOKED_AT) : start]
     return bool(line.strip(_BEFORE))
 

@@ -96,12 +96,12 @@ class BoundTransaction:
         kind = self._kind(type(record), writes=True)
         row = new_row(record, self._cipher)
         scrubber.add_secrets(secret_texts(kind, record.model_dump(include=set(kind.secret))) if kind.secret else ())
-        return self._rows.put(kind.name, row, expected=_version(expected))
+        return self._rows.put(kind.name, row, expected=_require_version(expected))
 
     def delete(self, model: type[StoreRecord], /, *key: str, expected: int | None = None) -> bool:
         """Delete the record with this key, and return whether it existed."""
         kind = self._kind(model, writes=True)
-        return self._rows.delete(kind.name, require_key(kind, key), expected=_version(expected))
+        return self._rows.delete(kind.name, require_key(kind, key), expected=_require_version(expected))
 
     def page(
         self,
@@ -317,14 +317,14 @@ class BoundStore:
         """Acquire the lease *name* for *ttl_s* seconds; None if another holder has it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        checked = require_name(name), require_name(holder), _ttl(ttl_s)
+        checked = require_name(name), require_name(holder), _require_ttl(ttl_s)
         return _run_engine(lambda: engine.lease(scope, *checked, timeout_s=timeout_s))
 
     def renew(self, lease: StoreLease, /, *, ttl_s: float) -> StoreLease:
         """Extend the lease to *ttl_s* seconds from now, and return it."""
         self.require_writable()
         engine, scope, timeout_s = self._begin()
-        return _run_engine(lambda: engine.renew(scope, lease, _ttl(ttl_s), timeout_s=timeout_s))
+        return _run_engine(lambda: engine.renew(scope, lease, _require_ttl(ttl_s), timeout_s=timeout_s))
 
     def release(self, lease: StoreLease, /) -> None:
         """Release *lease*. Does nothing if it was lost."""
@@ -381,7 +381,7 @@ def require_name(name: str) -> str:
     return name
 
 
-def _version(expected: int | None) -> int | None:
+def _require_version(expected: int | None) -> int | None:
     if expected is not None and (type(expected) is not int or expected < 0):
         raise SpecError(f"{expected!r} is not a version: 0 for no record, else the version that `put` returned")
     return expected
@@ -393,7 +393,7 @@ def _limit(limit: int) -> int:
     return limit
 
 
-def _ttl(ttl_s: float) -> float:
+def _require_ttl(ttl_s: float) -> float:
     if not isfinite(ttl_s) or not 0 < ttl_s <= MAX_TTL_S:
         refuse_argument(f"A lease must last more than 0 and up to {MAX_TTL_S:g} seconds.")
     return float(ttl_s)

@@ -17,18 +17,18 @@ from toolcharter.guards.paths import WorkspacePaths, uses
 from toolcharter.guards.paths.hidden import HiddenNames
 from toolcharter.guards.paths.roots import kernel_openers
 from toolcharter.guards.paths.target import MAX_DEPTH
-from toolcharter.guards.paths.workspace import View
+from toolcharter.guards.paths.workspace import WorkspaceView
 
 
 def free() -> None:
     """Nothing speaks against a change."""
 
 
-def writable(root: Path, openers, **scope) -> View:
+def writable(root: Path, openers, **scope) -> WorkspaceView:
     return WorkspacePaths(root, openers=openers, **scope).writable(free)
 
 
-def outcome(paths: View, path: str, use: PlaceUse = "write") -> tuple[str, str]:
+def outcome(paths: WorkspaceView, path: str, use: PlaceUse = "write") -> tuple[str, str]:
     """What asking for a place comes to: its kind and where it lies, or the kind of refusal with its reason."""
     try:
         with paths.open_place(path, use) as place:

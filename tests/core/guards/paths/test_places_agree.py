@@ -14,13 +14,13 @@ from toolcharter import Denied, ToolError
 from toolcharter.api.paths import PlaceUse
 from toolcharter.guards.paths import WorkspacePaths
 from toolcharter.guards.paths.roots import kernel_openers, walking_openers
-from toolcharter.guards.paths.workspace import View
+from toolcharter.guards.paths.workspace import WorkspaceView
 
 USES = st.sampled_from(["write", "delete", "move", "receive", "make"])
 PATHS = st.one_of(TARGETS, st.tuples(st.just(""), st.lists(STEPS, min_size=1, max_size=4)))
 
 
-def found(paths: View, path: str, use: PlaceUse) -> tuple[str, str]:
+def found(paths: WorkspaceView, path: str, use: PlaceUse) -> tuple[str, str]:
     try:
         with paths.open_place(path, use) as place:
             return place.kind, place.path
@@ -44,7 +44,7 @@ def kernel_says(root: Path, path: str) -> Path | None:
         os.close(fd)
 
 
-def act(paths: View, path: str, use: PlaceUse) -> None:
+def act(paths: WorkspaceView, path: str, use: PlaceUse) -> None:
     try:
         with paths.open_place(path, use) as place:
             {"write": lambda: place.write(b"ws"), "delete": place.delete, "make": place.make_folder}.get(use, str)()

@@ -22,7 +22,7 @@ from toolcharter.guards.paths import atomic_write as replacing
 from toolcharter.guards.paths import openat2 as kernel
 from toolcharter.guards.paths.locks import WorkspaceLeases
 from toolcharter.guards.paths.target import WriteTarget
-from toolcharter.guards.paths.workspace import View
+from toolcharter.guards.paths.workspace import WorkspaceView
 
 MIB = 1 << 20
 
@@ -32,7 +32,7 @@ def free() -> None:
 
 
 @pytest.fixture
-def paths(tree: Path, openers) -> View:
+def paths(tree: Path, openers) -> WorkspaceView:
     """The tree, to be written, by both ways of walking it."""
     return WorkspacePaths(tree, read_only=(".git",), openers=openers).writable(free)
 
@@ -52,7 +52,7 @@ def refused(reason: str) -> Iterator[None]:
     assert caught.value.reason == reason
 
 
-def test_new_file_is_written_with_its_folders(paths: View, tree: Path) -> None:
+def test_new_file_is_written_with_its_folders(paths: WorkspaceView, tree: Path) -> None:
     """A file is made with all folders that are missing, and nothing besides."""
     before = everything(tree)
 
@@ -62,7 +62,7 @@ def test_new_file_is_written_with_its_folders(paths: View, tree: Path) -> None:
     assert everything(tree) == {**before, "x": "-", "x/y": "-", "x/y/new.txt": "new"}
 
 
-def test_new_file_has_the_rights_that_the_process_gives(paths: View, tree: Path) -> None:
+def test_new_file_has_the_rights_that_the_process_gives(paths: WorkspaceView, tree: Path) -> None:
     """The umask counts, as for every program."""
     usual = os.umask(0o027)
     try:
@@ -75,7 +75,7 @@ def test_new_file_has_the_rights_that_the_process_gives(paths: View, tree: Path)
 
 
 @pytest.mark.parametrize(("mode", "kept"), [(0o640, 0o640), (0o755, 0o755), (0o4755, 0o755)])
-def test_replaced_file_keeps_its_rights(paths: View, tree: Path, mode: int, kept: int) -> None:
+def test_replaced_file_keeps_its_rights(paths: WorkspaceView, tree: Path, mode: int, kept: int) -> None:
     """Who might read or run it still may; that it runs as its owner does not outlive the content."""
     (tree / "a.txt").chmod(mode)
 
@@ -85,7 +85,9 @@ def test_replaced_file_keeps_its_rights(paths: View, tree: Path, mode: int, kept
     assert ((tree / "a.txt").read_text(), stat.S_IMODE((tree / "a.txt").stat().st_mode)) == ("other", kept)
 
 
-def test_replaced_file_keeps_its_owner_where_we_may(paths: View, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replaced_file_keeps_its_owner_where_we_may(
+    paths: WorkspaceView, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Root gives the file back to whom it belonged; anyone else owns what he wrote."""
     if os.geteuid() == 0:
         os.chown(tree / "a.txt", 1234, 1234)
@@ -104,7 +106,7 @@ def test_replaced_file_keeps_its_owner_where_we_may(paths: View, tree: Path, mon
     assert ((tree / "a.txt").read_text(), (tree / "a.txt").stat().st_uid) == ("mine", os.geteuid() if owner else 0)
 
 
-def test_link_stays_and_what_it_leads_to_is_written(paths: View, tree: Path) -> None:
+def test_link_stays_and_what_it_leads_to_is_written(paths: WorkspaceView, tree: Path) -> None:
     """Writing by a link changes the file behind it, as for every program."""
     with paths.open_place("in_file") as place:
         place.write(b"other")
@@ -112,7 +114,7 @@ def test_link_stays_and_what_it_leads_to_is_written(paths: View, tree: Path) -> 
     assert ((tree / "in_file").is_symlink(), (tree / "a.txt").read_text()) == (True, "other")
 
 
-def test_reader_keeps_the_old_content(paths: View, tree: Path) -> None:
+def test_reader_keeps_the_old_content(paths: WorkspaceView, tree: Path) -> None:
     """Who has the old file open reads it to its end: nothing is written in place."""
     with (tree / "a.txt").open() as reader, paths.open_place("a.txt") as place:
         place.write(b"other")
@@ -121,7 +123,7 @@ def test_reader_keeps_the_old_content(paths: View, tree: Path) -> None:
 
 
 @pytest.mark.parametrize(("path", "text"), [("a.txt", "A and more"), ("new.txt", " and more")])
-def test_append_adds_to_the_end(paths: View, tree: Path, path: str, text: str) -> None:
+def test_append_adds_to_the_end(paths: WorkspaceView, tree: Path, path: str, text: str) -> None:
     """What was there stays, what is new follows; a missing file begins with it."""
     with paths.open_place(path) as place:
         place.write(b" and more", append=True)
@@ -129,7 +131,7 @@ def test_append_adds_to_the_end(paths: View, tree: Path, path: str, text: str) -
     assert (tree / path).read_text() == text
 
 
-def test_large_content_is_written_whole(paths: View, tree: Path) -> None:
+def test_large_content_is_written_whole(paths: WorkspaceView, tree: Path) -> None:
     """Pieces come one after the other, the old ones first."""
     (tree / "a.txt").write_bytes(b"a" * (MIB + 1))
 
@@ -140,7 +142,7 @@ def test_large_content_is_written_whole(paths: View, tree: Path) -> None:
 
 
 @pytest.mark.parametrize(("limit", "read"), [(3, b"012"), (10, b"0123456789"), (99, b"0123456789")])
-def test_place_reads_the_file_it_holds(paths: View, tree: Path, limit: int, read: bytes) -> None:
+def test_place_reads_the_file_it_holds(paths: WorkspaceView, tree: Path, limit: int, read: bytes) -> None:
     """What an edit begins with is read from the very file that it will replace."""
     (tree / "a.txt").write_text("0123456789")
 
@@ -150,7 +152,7 @@ def test_place_reads_the_file_it_holds(paths: View, tree: Path, limit: int, read
     assert found == (10, read)
 
 
-def test_delete_takes_the_name_alone(paths: View, tree: Path, outside: Path) -> None:
+def test_delete_takes_the_name_alone(paths: WorkspaceView, tree: Path, outside: Path) -> None:
     """A file, an empty folder, a link whatever it leads to."""
     for path in ("a.txt", "sub/deep", "out", "out_dir", "fifo"):
         with paths.open_place(path, "delete") as place:
@@ -160,7 +162,7 @@ def test_delete_takes_the_name_alone(paths: View, tree: Path, outside: Path) -> 
     assert everything(outside) == {"secret.txt": "SECRET"}
 
 
-def test_move_renames_and_makes_folders(paths: View, tree: Path) -> None:
+def test_move_renames_and_makes_folders(paths: WorkspaceView, tree: Path) -> None:
     """A file goes to a new place with all that is missing on its way; a folder takes along what it holds."""
     for path, to in (("a.txt", "x/y/b.txt"), ("sub", "x/sub2")):
         with paths.open_place(path, "move") as source, paths.open_place(to, "receive") as target:
@@ -170,7 +172,7 @@ def test_move_renames_and_makes_folders(paths: View, tree: Path) -> None:
     assert (found["x/y/b.txt"], found["x/sub2/b.txt"], "a.txt" in found, "sub" in found) == ("A", "B", False, False)
 
 
-def test_move_replaces_a_file_that_was_looked_at(paths: View, tree: Path) -> None:
+def test_move_replaces_a_file_that_was_looked_at(paths: WorkspaceView, tree: Path) -> None:
     """With a place to write as the target, the file there goes."""
     with paths.open_place("a.txt", "move") as source, paths.open_place("sub/b.txt") as target:
         source.move(target)
@@ -178,7 +180,7 @@ def test_move_replaces_a_file_that_was_looked_at(paths: View, tree: Path) -> Non
     assert ((tree / "sub/b.txt").read_text(), (tree / "a.txt").exists()) == ("A", False)
 
 
-def test_folders_are_made_and_found(paths: View, tree: Path) -> None:
+def test_folders_are_made_and_found(paths: WorkspaceView, tree: Path) -> None:
     """All that are missing; one that is there is as good."""
     for path in ("x/y/z", "x/y", "in_dir"):
         with paths.open_place(path, "make") as place:
@@ -228,7 +230,9 @@ SWAPS = {
 
 @pytest.mark.parametrize("use", ["write", "append", "delete", "move", "replace"])
 @pytest.mark.parametrize("swap", SWAPS)
-def test_what_is_there_by_then_is_left_alone(paths: View, tree: Path, outside: Path, use: str, swap: str) -> None:
+def test_what_is_there_by_then_is_left_alone(
+    paths: WorkspaceView, tree: Path, outside: Path, use: str, swap: str
+) -> None:
     """Between the look and the change somebody was quicker: his stays, and nothing is written anywhere."""
     kind = {"append": "write", "replace": "write"}.get(use, use)
     with (
@@ -252,7 +256,7 @@ def test_what_is_there_by_then_is_left_alone(paths: View, tree: Path, outside: P
 
 
 @pytest.mark.parametrize("use", ["write", "move"])
-def test_new_place_that_is_taken_by_then_is_left_alone(paths: View, tree: Path, use: str) -> None:
+def test_new_place_that_is_taken_by_then_is_left_alone(paths: WorkspaceView, tree: Path, use: str) -> None:
     """What appeared meanwhile is never overwritten, be it a link that leads out."""
     with paths.open_place("a.txt", "move") as source, paths.open_place("new", "receive") as target:
         (tree / "new").symlink_to("../outside/new")
@@ -263,7 +267,7 @@ def test_new_place_that_is_taken_by_then_is_left_alone(paths: View, tree: Path, 
     assert everything(tree) == before
 
 
-def test_missing_folder_that_is_a_link_by_then_is_not_entered(paths: View, tree: Path, outside: Path) -> None:
+def test_missing_folder_that_is_a_link_by_then_is_not_entered(paths: WorkspaceView, tree: Path, outside: Path) -> None:
     """A folder that was to be made and is a link by now leads nowhere."""
     with paths.open_place("x/new.txt") as place, paths.open_place("y", "make") as folder:
         for name in ("x", "y"):
@@ -276,7 +280,7 @@ def test_missing_folder_that_is_a_link_by_then_is_not_entered(paths: View, tree:
     assert everything(outside) == {"secret.txt": "SECRET"}
 
 
-def test_missing_folder_that_somebody_else_made_is_used(paths: View, tree: Path) -> None:
+def test_missing_folder_that_somebody_else_made_is_used(paths: WorkspaceView, tree: Path) -> None:
     """Two who need the same folder do not stand in each other's way, and a failure takes away only what was made."""
     with paths.open_place("x/y/new.txt") as place:
         (tree / "x").mkdir()
@@ -285,7 +289,7 @@ def test_missing_folder_that_somebody_else_made_is_used(paths: View, tree: Path)
     assert (tree / "x/y/new.txt").read_text() == "new"
 
 
-def test_place_stays_in_its_folder(paths: View, tree: Path, outside: Path) -> None:
+def test_place_stays_in_its_folder(paths: WorkspaceView, tree: Path, outside: Path) -> None:
     """The folder is the one that was looked at, whatever bears its name by now."""
     with paths.open_place("sub/new.txt") as place:
         (tree / "sub").rename(tree / "moved")
@@ -307,7 +311,7 @@ def small_files() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("path", ["a.txt", "x/y/new.txt"])
-def test_file_that_may_not_grow_leaves_all_as_it_was(paths: View, tree: Path, path: str) -> None:
+def test_file_that_may_not_grow_leaves_all_as_it_was(paths: WorkspaceView, tree: Path, path: str) -> None:
     """Neither a part of the new content nor a temporary file nor a folder is left."""
     before = everything(tree)
 
@@ -334,7 +338,7 @@ def mount(tree: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("append", [False, True])
-def test_full_disk_leaves_the_old_content(paths: View, mount: Path, *, append: bool) -> None:
+def test_full_disk_leaves_the_old_content(paths: WorkspaceView, mount: Path, *, append: bool) -> None:
     """No space left: an error that says so, the old content, no temporary file; less still fits."""
     (mount / "old.txt").write_text("old")
     with paths.open_place("mnt/old.txt") as place, pytest.raises(ToolError) as caught:
@@ -350,7 +354,7 @@ def test_full_disk_leaves_the_old_content(paths: View, mount: Path, *, append: b
     assert (left, everything(mount)) == ({"old.txt": "old"}, {"old.txt": "oldless" if append else "less"})
 
 
-def test_read_only_file_system_is_told(paths: View, mount: Path) -> None:
+def test_read_only_file_system_is_told(paths: WorkspaceView, mount: Path) -> None:
     """Each change is refused in words that say why."""
     (mount / "old.txt").write_text("old")
     subprocess.run(["mount", "-o", "remount,ro", str(mount)], check=True)
@@ -371,7 +375,7 @@ def test_read_only_file_system_is_told(paths: View, mount: Path) -> None:
     assert everything(mount) == {"old.txt": "old"}
 
 
-def test_nothing_is_moved_across_a_mount(paths: View, tree: Path, mount: Path) -> None:
+def test_nothing_is_moved_across_a_mount(paths: WorkspaceView, tree: Path, mount: Path) -> None:
     """Another file system, and the mount point itself, are told as what they are."""
     with (
         paths.open_place("a.txt", "move") as source,
@@ -388,7 +392,7 @@ def test_nothing_is_moved_across_a_mount(paths: View, tree: Path, mount: Path) -
     assert ((tree / "a.txt").read_text(), everything(mount)) == ("A", {})
 
 
-def test_folder_does_not_fit_into_itself(paths: View, tree: Path) -> None:
+def test_folder_does_not_fit_into_itself(paths: WorkspaceView, tree: Path) -> None:
     """The system's refusal is told as what it is, and the folders made for it are gone."""
     before = everything(tree)
 
@@ -446,7 +450,7 @@ def test_killed_process_leaves_the_old_content(tree: Path) -> None:
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL])
 @pytest.mark.parametrize("taken", [False, True])
 def test_without_the_kernels_help_nothing_is_overwritten_either(
-    paths: View, tree: Path, monkeypatch: pytest.MonkeyPatch, number: int, *, taken: bool
+    paths: WorkspaceView, tree: Path, monkeypatch: pytest.MonkeyPatch, number: int, *, taken: bool
 ) -> None:
     """Where `renameat2` is missing, or the file system does not know the flag, a link takes its part."""
     monkeypatch.setattr(kernel, "_renameat2", lambda *_: number)
@@ -501,7 +505,9 @@ def test_content_that_is_gone_has_changed(tree: Path) -> None:
     os.close(folder)
 
 
-def test_content_that_cannot_be_opened_is_the_systems_error(paths: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_content_that_cannot_be_opened_is_the_systems_error(
+    paths: WorkspaceView, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is the same and yet cannot be read is a failure, not a change."""
     monkeypatch.setattr(replacing, "_READ_FLAGS", os.O_RDONLY | os.O_DIRECTORY)
 
@@ -509,7 +515,7 @@ def test_content_that_cannot_be_opened_is_the_systems_error(paths: View, monkeyp
         place.read(1)
 
 
-def test_unexpected_system_error_is_write_failure(paths: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_system_error_is_write_failure(paths: WorkspaceView, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever else the system says is a failure to write, with its words."""
 
     def fail(*_: object, **__: object) -> None:
@@ -525,7 +531,7 @@ def test_unexpected_system_error_is_write_failure(paths: View, monkeypatch: pyte
     )
 
 
-def change(place: WriteTarget, use: PlaceUse, paths: View) -> None:
+def change(place: WriteTarget, use: PlaceUse, paths: WorkspaceView) -> None:
     """Do what the place was opened for."""
     if use == "make":
         place.make_folder()
@@ -548,7 +554,7 @@ def change(place: WriteTarget, use: PlaceUse, paths: View) -> None:
 )
 @pytest.mark.parametrize("exists", [False, True], ids=["no_folder", "folder"])
 def test_last_part_of_a_repository_is_not_written(
-    paths: View, tree: Path, wanted: list[tuple[str, PlaceUse]], *, exists: bool
+    paths: WorkspaceView, tree: Path, wanted: list[tuple[str, PlaceUse]], *, exists: bool
 ) -> None:
     """Though none of its parts was there when the places were opened; what was made on the way to it goes again."""
     if exists:

@@ -306,7 +306,9 @@ def test_counts_that_have_left_their_window_are_dropped(clock, total) -> None:
         clock.now += 1
         take(RateKeys(f"s{number}", "main"))
 
-    assert {limit.name: len(counter.kept) <= 2 * limit.window_s + 2 for limit, counter in limits._counters.items()} == {
+    assert {
+        limit.name: len(counter.entries) <= 2 * limit.window_s + 2 for limit, counter in limits._counters.items()
+    } == {
         "calls_per_minute": True,
         "calls_per_hour": True,
     }

@@ -34,8 +34,8 @@ def test_what_was_dropped_meanwhile_is_not_given_back_twice(name: str, life_s: f
     """A server may take so long to refuse that the count is gone: then there is room for the limit and not more."""
     counter = counter_for(Limit(name, 1, "session"))
     counter.count(KEYS, 0.0)
-    counter.kept.find("another", life_s)
-    counter.kept.find("another", 2 * life_s)
+    counter.entries.find("another", life_s)
+    counter.entries.find("another", 2 * life_s)
 
     counter.give_back(KEYS, 0.0)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 
 from toolcharter.guards.secrets import lines, scrub_bytes
-from toolcharter.guards.secrets.extract import Blocks
+from toolcharter.guards.secrets.extract import UnfinishedBlocks
 from toolcharter.guards.secrets.stream import Stream
 
 HEX = hashlib.sha256(b"stream").hexdigest()
@@ -144,7 +144,7 @@ def test_lines_that_wait_are_asked_once(monkeypatch: pytest.MonkeyPatch) -> None
     stream, asked = Stream(), list[int]()
     waiting = stream._start_of_waiting
 
-    def counted(end: int, blocks: Blocks) -> int | None:
+    def counted(end: int, blocks: UnfinishedBlocks) -> int | None:
         asked.append(end)
         return waiting(end, blocks)
 
