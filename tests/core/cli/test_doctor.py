@@ -96,7 +96,7 @@ def test_a_broken_gate_is_found_and_no_body_is_entered(run, desk, site, monkeypa
             id="no events",
         ),
         pytest.param(
-            "toolcharter.policy.evaluate.denied_by",
+            "toolcharter.policy.evaluate.decide_denied",
             lambda *_: Decision("deny", "mode", "odd"),
             "not for the expected reason: denied at stage mode: odd",
             id="another stage decides",

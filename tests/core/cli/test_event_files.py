@@ -85,7 +85,7 @@ def test_what_cannot_be_read_is_named(run, desk, name, content, message) -> None
 
 def test_xz_streams_one_after_the_other_are_one_file(tmp_path, monkeypatch) -> None:
     """As `xz` appends them, with zeros between; the last may be followed by zeros, too."""
-    monkeypatch.setattr(files, "_BLOCK", 64)  # A block may hold nothing but the head of a stream.
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 64)  # A block may hold nothing but the head of a stream.
     packed = tmp_path / "e.xz"
     noise = random.Random(1).randbytes(200_000).replace(b"\n", b"") + b"\n"  # Longer than what is read at once.
     zeros = bytes(1 << 17)

@@ -240,8 +240,8 @@ def test_a_policy_that_cannot_be_guessed_is_asked_for(tmp_path: Path) -> None:
     spec = ToolSpec("tell", Picky, build)
 
     with pytest.raises(pytest.fail.Exception) as caught:
-        contract._toolbox(spec, Guesses({}, {}), tmp_path)
-    with contract._toolbox(spec, Guesses({"tell": [{"root": "/never/guessed"}]}, {}), tmp_path) as toolbox:
+        contract._build_toolbox(spec, Guesses({}, {}), tmp_path)
+    with contract._build_toolbox(spec, Guesses({"tell": [{"root": "/never/guessed"}]}, {}), tmp_path) as toolbox:
         assert list(toolbox) == ["tell"]
 
     assert caught.value.msg == "tell: no policy can be guessed; hand one to contract_of(policies=...)"
@@ -254,7 +254,7 @@ def test_a_probe_that_dies_fails_its_test(site: Path, monkeypatch: pytest.Monkey
     with pytest.raises(
         pytest.fail.Exception, match=r"(?s)greet: the probe failed:\n.*No module named 'no_such_module'"
     ):
-        contract._probed(subjects()[0], "tools", Guesses({}, {}), tmp_path)
+        contract._run_probe(subjects()[0], "tools", Guesses({}, {}), tmp_path)
 
 
 def test_a_fault_fails_with_distribution_version_and_tool(site: Path) -> None:

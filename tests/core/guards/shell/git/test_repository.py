@@ -246,7 +246,7 @@ def test_link_that_no_git_of_ours_follows_is_welcome(space: Path, part: str) -> 
 
 def test_too_many_folders_of_a_repository_are_refused(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is too much to look at is not trusted."""
-    monkeypatch.setattr(git_repository, "_MAX_PARTS", 3)
+    monkeypatch.setattr(git_repository, "_MAX_SUBFOLDERS", 3)
 
     assert objection(space, space) == ".git has more folders than can be looked at."
 
