@@ -176,9 +176,9 @@ def _exit_code(code: int) -> int:
     return _SIGNAL_OFFSET - code if _SIGNAL_OFFSET < code <= _SIGNAL_OFFSET + _HIGHEST_SIGNAL else code
 
 
-def _lower_limits(asked: ProcessLimits, most: ProcessLimits) -> ProcessLimits:
+def _lower_limits(requested: ProcessLimits, upper: ProcessLimits) -> ProcessLimits:
     return ProcessLimits(
-        **{field.name: _smaller(getattr(asked, field.name), getattr(most, field.name)) for field in fields(most)}
+        **{field.name: _smaller(getattr(requested, field.name), getattr(upper, field.name)) for field in fields(upper)}
     )
 
 

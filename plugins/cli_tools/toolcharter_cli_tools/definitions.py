@@ -238,7 +238,7 @@ def _to_result(done: Completed, timeout_s: float) -> ToolResult:
 
 
 def _failed_result(done: Completed, reason: Reason, message: str, text: str) -> ToolResult:
-    said = f"ERROR: {reason}\n{text or message}"
+    output = f"ERROR: {reason}\n{text or message}"
     return ToolResult(
-        "error", said, reason=str(reason), message=message, exit_code=done.exit_code, truncated=done.truncated
+        "error", output, reason=str(reason), message=message, exit_code=done.exit_code, truncated=done.truncated
     )

@@ -104,7 +104,7 @@ def fill_words(words: Sequence[Word], values: Mapping[str, Any], dash_allowed: C
     Raises:
         Denied: `leading_dash_not_allowed`.
     """
-    made = list[str]()
+    filled = list[str]()
     for word in words:
         if len(word) == 1 and word[0].is_placeholder and values.get(word[0].text) is None:
             continue
@@ -121,8 +121,8 @@ def fill_words(words: Sequence[Word], values: Mapping[str, Any], dash_allowed: C
         first = next((part for part, text in zip(word, texts, strict=True) if text), None)
         if first is not None and first.is_placeholder and first.text not in dash_allowed:
             refuse_dash("".join(texts), first.text)
-        made.append("".join(texts))
-    return made
+        filled.append("".join(texts))
+    return filled
 
 
 @lru_cache(256)
@@ -130,12 +130,12 @@ def _find_json_strings(word: Word) -> tuple[bool, ...]:
     """For a word that is JSON, whether each of its parts begins inside a JSON string; empty for any other word."""
     if len(word) < 2 or word[0].is_placeholder or word[0].text.lstrip()[:1] not in {"{", "["}:  # noqa: PLR2004 - a pair
         return ()
-    inside, begun = list[bool](), ""
+    inside, prefix = list[bool](), ""
     for part in word:
-        inside.append(bool(_OPEN_TEXT.fullmatch(begun)))
-        begun += ("x" if inside[-1] else "0") if part.is_placeholder else part.text
+        inside.append(bool(_OPEN_TEXT.fullmatch(prefix)))
+        prefix += ("x" if inside[-1] else "0") if part.is_placeholder else part.text
     try:
-        json.loads(begun)
+        json.loads(prefix)
     except ValueError:
         return ()
     return tuple(inside)

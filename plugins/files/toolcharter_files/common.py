@@ -51,9 +51,9 @@ class FilesPolicy(ProtectingPolicy):
         return rt.paths.narrowed(read_roots=self.read_roots, protected=self.protected)
 
 
-def effective_limit(limit: int, asked: int | None) -> int:
+def effective_limit(limit: int, requested: int | None) -> int:
     """Return the smaller of the policy's *limit* and the number that the call asked for."""
-    return limit if asked is None else min(limit, asked)
+    return limit if requested is None else min(limit, requested)
 
 
 def to_valid_text(name: str) -> str:

@@ -86,8 +86,8 @@ def build(workspace: Path, policy: EditFilePolicy, rt: ToolRuntime) -> Callable[
                 place.write(raw)
             diff = compute_diff(rt, diff_of_edit, place.path, text, old_string, new_string)
             data = EditFileData(path=place.path, replacements=count, lines=lines)
-        said = "no change" if old_string == new_string else f"{count} replacement{'s' if count > 1 else ''}"
-        return ctx.ok(f"Edited file: {quote_unprintable(place.path)} ({said})", data=data, user_text=diff)
+        summary = "no change" if old_string == new_string else f"{count} replacement{'s' if count > 1 else ''}"
+        return ctx.ok(f"Edited file: {quote_unprintable(place.path)} ({summary})", data=data, user_text=diff)
 
     return edit_file
 
@@ -138,9 +138,9 @@ def _require_count(path: str, text: str, old: str, lines: list[int], count: int,
         message = f"old_string was not found in file: {path}"
         raise ToolError(message, reason=EditFileReason.TEXT_NOT_FOUND, hint=hint)
     if count > 1 and not replace_all:
-        told = ", ".join(map(str, lines[:MAX_PLACES])) + (", ..." if count > MAX_PLACES else "")
+        numbers = ", ".join(map(str, lines[:MAX_PLACES])) + (", ..." if count > MAX_PLACES else "")
         message = (
             f"old_string matched {count} locations in {path}. "
-            f"Provide a more specific old_string or set replace_all=true. The matches begin in the lines {told}."
+            f"Provide a more specific old_string or set replace_all=true. The matches begin in the lines {numbers}."
         )
         raise ToolError(message, reason=EditFileReason.TEXT_NOT_UNIQUE)

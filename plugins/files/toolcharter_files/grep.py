@@ -246,11 +246,11 @@ def _read_hits(paths: Paths, hits: Hits, policy: GrepPolicy, context: int) -> It
         except (Denied, ToolError, NotText):
             continue  # it changed since ripgrep saw it
         content = found.content.split("\n")
-        shown = mask_keys(content)
+        masked = mask_keys(content)
         encoding = FALLBACK if found.encoding == FALLBACK else "utf-8"
         for number, raw in sorted(hits[path]):
             if number <= len(content) and content[number - 1].encode(encoding) == raw:
-                yield _line(path, shown, number, context)
+                yield _line(path, masked, number, context)
 
 
 def _line(path: str, content: list[str], number: int, context: int) -> Line:
@@ -283,10 +283,10 @@ def _rows(lines: list[Line]) -> Iterator[str]:
     for path, group in groupby(lines, key=lambda line: line.path):
         found = list(group)
         matching = {line.line for line in found}
-        shown = dict(row for line in found for row in line.numbered())
-        for number in sorted(shown):
-            if spaced and not first and number - 1 not in shown:
+        rows = dict(row for line in found for row in line.numbered())
+        for number in sorted(rows):
+            if spaced and not first and number - 1 not in rows:
                 yield "--"
             first = False
             mark = ":" if number in matching else "-"
-            yield f"{quote_unprintable(path)}{mark}{number}{mark}{shown[number]}"
+            yield f"{quote_unprintable(path)}{mark}{number}{mark}{rows[number]}"

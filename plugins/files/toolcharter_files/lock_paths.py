@@ -109,10 +109,10 @@ def _with_targets(paths: Paths, globs: list[str]) -> list[str]:
 def _resolve_target(paths: Paths, glob: str) -> str:
     split, whole = parse_glob(glob), parse_whole_glob(glob).rest
     if is_plain(whole):
-        lies = _resolve_links(paths, whole)
-        return glob if lies == whole else escape_glob(lies)
-    lies = _resolve_links(paths, split.folder)
-    return glob if lies == split.folder else f"{escape_glob(lies)}/{split.rest}"
+        resolved = _resolve_links(paths, whole)
+        return glob if resolved == whole else escape_glob(resolved)
+    resolved = _resolve_links(paths, split.folder)
+    return glob if resolved == split.folder else f"{escape_glob(resolved)}/{split.rest}"
 
 
 def _resolve_links(paths: Paths, path: str) -> str:

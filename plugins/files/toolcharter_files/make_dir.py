@@ -36,8 +36,8 @@ def build(workspace: Path, policy: MakeDirPolicy, rt: ToolRuntime) -> Callable[.
             ctx.policy_passed()
             place.make_folder()
             data = MakeDirData(path=place.path, created=place.kind == "missing")
-        said = "Made folder" if data["created"] else "The folder exists already"
-        return ctx.ok(f"{said}: {quote_unprintable(data['path'])}", data=data)
+        summary = "Made folder" if data["created"] else "The folder exists already"
+        return ctx.ok(f"{summary}: {quote_unprintable(data['path'])}", data=data)
 
     return make_dir
 

@@ -38,7 +38,7 @@ def build(workspace: Path, policy: MoveFilePolicy, rt: ToolRuntime) -> Callable[
         ctx = rt.start("move_file", path=path, to=to, overwrite=overwrite)
         use: Literal["write", "receive"] = "write" if overwrite and policy.allow_overwrite else "receive"
         with access.paths.open_place(path, "move") as source, access.paths.open_place(to, use) as target:
-            access.require_scope(*_names(source, source.path), *_names(source, target.path))
+            access.require_scope(*_moved_names(source, source.path), *_moved_names(source, target.path))
             if source.kind == "folder":
                 rt.leases.require_free(target.path, below=True)
             ctx.policy_passed()
@@ -69,7 +69,7 @@ SPEC = ToolSpec(
 )
 
 
-def _names(source: OpenPlace, top: str) -> Iterator[str]:
+def _moved_names(source: OpenPlace, top: str) -> Iterator[str]:
     """Yield *top* and the path below it of everything that is moved."""
     yield top
     for name in source.below():

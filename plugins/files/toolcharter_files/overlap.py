@@ -98,25 +98,25 @@ def _common_name(left: str, right: str) -> str | None:
 
 def _shortest_steps(start: Position, end: Position, steps: Steps) -> list[str] | None:
     """The texts of the steps on a shortest way from *start* to *end*, in order; None if there is no way."""
-    came: dict[Position, tuple[Position, str]] = {start: (start, "")}
-    waiting = deque([start])
-    while waiting:
-        at = waiting.popleft()
+    previous: dict[Position, tuple[Position, str]] = {start: (start, "")}
+    queue = deque([start])
+    while queue:
+        at = queue.popleft()
         if at == end:
-            return _steps_to(came, at)
-        for after, said in steps(at):
-            if after not in came:
-                came[after] = (at, said)
-                waiting.append(after)
+            return _steps_to(previous, at)
+        for after, text in steps(at):
+            if after not in previous:
+                previous[after] = (at, text)
+                queue.append(after)
     return None
 
 
-def _steps_to(came: dict[Position, tuple[Position, str]], at: Position) -> list[str]:
-    said = list[str]()
-    while came[at][0] != at:
-        at, word = came[at]
-        said.append(word)
-    return said[::-1]
+def _steps_to(previous: dict[Position, tuple[Position, str]], at: Position) -> list[str]:
+    texts = list[str]()
+    while previous[at][0] != at:
+        at, text = previous[at]
+        texts.append(text)
+    return texts[::-1]
 
 
 @lru_cache(1024)

@@ -35,8 +35,8 @@ def build(
         wanted = [tokens] if isinstance(tokens, str) else tokens
         ctx.policy_passed()
         globs = rt.leases.release(wanted)
-        said = f"Unlocked {', '.join(globs)}" if globs else "This caller has no such lock."
-        return ctx.ok(said, data={"globs": globs})
+        summary = f"Unlocked {', '.join(globs)}" if globs else "This caller has no such lock."
+        return ctx.ok(summary, data={"globs": globs})
 
     return unlock_paths
 

@@ -260,8 +260,8 @@ def _run_trial(setup: TrialSetup, program: str, project: Path, *options: str) ->
         }
     if subagent_results:
         passed = not OUR_DENIAL.search(json.dumps(subagent_results[0]))
-        said = "did not reach the guard" if passed else "is denied by the guard"
-        return TrialResult(refused, f"a subagent's forbidden call {said}", passed)
+        outcome = "did not reach the guard" if passed else "is denied by the guard"
+        return TrialResult(refused, f"a subagent's forbidden call {outcome}", passed)
     why = "the profile permits none" if {tool for tool, _ in setup.subagent} & refused else "the agent started none"
     return TrialResult(refused, f"not tested, because {why}", subagent_passed=False)
 

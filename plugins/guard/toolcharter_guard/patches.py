@@ -33,9 +33,9 @@ def parse_patch(text: str) -> list[Change]:
     changes: list[Change] = []
     added: list[list[str]] = []
     for number, line in enumerate(lines[1:-1], 2):
-        begun = _parse_header(line, number)
-        if begun is not None:
-            changes.append(begun)
+        header = _parse_header(line, number)
+        if header is not None:
+            changes.append(header)
             added.append([])
         elif not changes:
             raise ValueError(f"line {number} of the patch names no file")

@@ -64,7 +64,7 @@ class Approvals:
             if len(self._pending) > MAX_PENDING:
                 del self._pending[next(iter(self._pending))]
         request = pending.request
-        said = interrupt(
+        value = interrupt(
             {
                 "tool": request.tool,
                 "args": dict(request.args),
@@ -74,14 +74,14 @@ class Approvals:
             }
         )
         TURNS.note_answered()
-        return _parse_answer(said) if pending.is_same_question(before) else None
+        return _parse_answer(value) if pending.is_same_question(before) else None
 
 
-def _parse_answer(said: Any) -> ApprovalAnswer:
+def _parse_answer(value: Any) -> ApprovalAnswer:
     """Turn the value that the graph was resumed with into an answer. An unknown value is a denial."""
-    if isinstance(said, ApprovalAnswer):
-        return said
-    word = said.get("answer") if isinstance(said, dict) else said
+    if isinstance(value, ApprovalAnswer):
+        return value
+    word = value.get("answer") if isinstance(value, dict) else value
     return ApprovalAnswer(word if word in _ANSWERS else "deny")
 
 

@@ -79,7 +79,9 @@ class _AgentRun(AgentMiddleware[Any, Any, Any]):
             raise _IterationsUsedUpError
         self._count += 1
         answer = await handler(request)
-        used = [said.usage_metadata for said in answer.result if isinstance(said, AIMessage) and said.usage_metadata]
+        used = [
+            reply.usage_metadata for reply in answer.result if isinstance(reply, AIMessage) and reply.usage_metadata
+        ]
         self._input += sum(each["input_tokens"] for each in used)
         self._output += sum(each["output_tokens"] for each in used)
         return answer
@@ -91,11 +93,11 @@ class _AgentRun(AgentMiddleware[Any, Any, Any]):
     ) -> ToolMessage:
         """Make one governed call, also if no tool has its name. The model reads why a call was refused."""
         call = request.tool_call
-        made = await self._task.toolbox.acall(
+        result = await self._task.toolbox.acall(
             call["name"], call["args"], call_id=call["id"], parent_id=self._task.parent_id
         )
-        status = "success" if made.outcome == "ok" else "error"
-        return ToolMessage(made.text, tool_call_id=call["id"] or "", name=call["name"], status=status)
+        status = "success" if result.outcome == "ok" else "error"
+        return ToolMessage(result.text, tool_call_id=call["id"] or "", name=call["name"], status=status)
 
     def result(self, text: str, *, is_exhausted: bool = False) -> AgentResult:
         """Return the agent's result, with its tokens and iterations."""

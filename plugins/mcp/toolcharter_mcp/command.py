@@ -72,8 +72,8 @@ def _parse_endpoint(address: str, token_file: Path | None, names: Sequence[str])
         raise click.UsageError(f"{token_file}: {getattr(error, 'strerror', None) or 'no text'}") from None
     if len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable():
         raise click.UsageError(
-            f"HTTP needs a token of at least {MIN_TOKEN_CHARS} printable ASCII characters: set ${TOKEN_VARIABLE}, or name "
-            "a file with --token-file."
+            f"HTTP needs a token of at least {MIN_TOKEN_CHARS} printable ASCII characters: set ${TOKEN_VARIABLE}, or "
+            "name a file with --token-file."
         )
     try:
         return parse_address(address, token, names)

@@ -197,11 +197,11 @@ def _can_ask(ctx: Context) -> bool:
 
 def _question_text(pending: PendingApproval) -> str:
     """Describe the call as it will run, for the client's user."""
-    asked = pending.request
-    lines = [f"The agent wants to call {asked.tool!r} in {asked.workspace}."]
-    lines += [f"It runs: {_escape_line_breaks(command)}" for command in asked.commands]
-    lines += [f"{name}: {json.dumps(value, ensure_ascii=True)}" for name, value in asked.args.items()]
-    lines += [f"A person has to agree: {asked.message or asked.reason}"]
+    request = pending.request
+    lines = [f"The agent wants to call {request.tool!r} in {request.workspace}."]
+    lines += [f"It runs: {_escape_line_breaks(command)}" for command in request.commands]
+    lines += [f"{name}: {json.dumps(value, ensure_ascii=True)}" for name, value in request.args.items()]
+    lines += [f"A person has to agree: {request.message or request.reason}"]
     return "\n".join(lines)
 
 

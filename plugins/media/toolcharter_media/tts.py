@@ -56,21 +56,21 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
         ctx = rt.start(TOOL, voice=voice, model=model, provider=provider)
         order = providers.order_providers(policy.providers, provider)
         providers.require_text(text, policy)
-        wish = SpeechRequest(text=text, voice=voice, model=model)
-        _require_permitted(order, wish)
+        request = SpeechRequest(text=text, voice=voice, model=model)
+        _require_permitted(order, request)
         budget, name = SessionBudget(rt, TOOL, policy), providers.new_file_name(policy, TOOL)
         budget.require_left(min(one.price(len(text)) for one in order))
         providers.require_writable(rt, name, "mp3")
         ctx.policy_passed()
         budget.charge_call()
-        protocol = ProviderProtocol(partial(_ask, rt, policy, wish), _content, partial(_check_speech, policy))
+        protocol = ProviderProtocol(partial(_ask, rt, policy, request), _content, partial(_check_speech, policy))
         made = providers.ask_in_order(rt, policy, budget, order, len(text), protocol)
         path = providers.write_file(rt, name, made.kind.suffix, made.content)
         data = SpeechData(
             path=path,
             provider=made.provider.name,
-            model=_model(made.provider, wish),
-            voice=_voice(made.provider, wish),
+            model=_model(made.provider, request),
+            voice=_voice(made.provider, request),
             mime_type=made.kind.mime_type,
             bytes=len(made.content),
             seconds=made.kind.seconds,
@@ -82,41 +82,41 @@ def build(workspace: Path, policy: SpeechPolicy, rt: ToolRuntime) -> Callable[..
     return tts
 
 
-def _require_permitted(order: Sequence[SpeechProvider], wish: SpeechRequest) -> None:
+def _require_permitted(order: Sequence[SpeechProvider], request: SpeechRequest) -> None:
     """Refuse a model or voice that the first provider may not use. Other providers fall back to their own.
 
     Raises:
         Denied: `model_not_allowed`, `voice_not_allowed`.
     """
     first = order[0]
-    if first.model_for(wish["model"]) is None:
+    if first.model_for(request["model"]) is None:
         raise Denied(SpeechReason.MODEL_NOT_ALLOWED, f"The profile does not let {first.name} use that model.")
-    if first.voice_for(wish["voice"]) is None:
+    if first.voice_for(request["voice"]) is None:
         raise Denied(SpeechReason.VOICE_NOT_ALLOWED, f"The profile does not let {first.name} use that voice.")
 
 
-def _model(provider: SpeechProvider, wish: SpeechRequest) -> str:
-    return provider.model_for(wish["model"]) or provider.model or provider.known.model
+def _model(provider: SpeechProvider, request: SpeechRequest) -> str:
+    return provider.model_for(request["model"]) or provider.model or provider.known.model
 
 
-def _voice(provider: SpeechProvider, wish: SpeechRequest) -> str:
-    return provider.voice_for(wish["voice"]) or provider.voice or provider.known.voice
+def _voice(provider: SpeechProvider, request: SpeechRequest) -> str:
+    return provider.voice_for(request["voice"]) or provider.voice or provider.known.voice
 
 
 def _ask(
-    rt: ToolRuntime, policy: SpeechPolicy, wish: SpeechRequest, provider: SpeechProvider, key: str, timeout_s: float
+    rt: ToolRuntime, policy: SpeechPolicy, request: SpeechRequest, provider: SpeechProvider, key: str, timeout_s: float
 ) -> bytes:
     if provider.name == "edge":
-        return edge.speak(rt, policy, provider, wish["text"], _voice(provider, wish), timeout_s)
-    return providers.post_json(rt, policy, partial(_request, wish), provider, key, timeout_s)
+        return edge.speak(rt, policy, provider, request["text"], _voice(provider, request), timeout_s)
+    return providers.post_json(rt, policy, partial(_request, request), provider, key, timeout_s)
 
 
-def _request(wish: SpeechRequest, provider: SpeechProvider, key: str) -> Request:
+def _request(request: SpeechRequest, provider: SpeechProvider, key: str) -> Request:
     """Make the request to the provider.
 
     Source: OpenAI, "Create speech"; ElevenLabs, "Create speech"; MiniMax, "T2A v2".
     """
-    model, voice, text = _model(provider, wish), _voice(provider, wish), wish["text"]
+    model, voice, text = _model(provider, request), _voice(provider, request), request["text"]
     body: dict[str, Any]
     bearer = {"Authorization": f"Bearer {key}"} if key else {}
     if provider.name == "openai":
