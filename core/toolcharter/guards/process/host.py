@@ -40,9 +40,7 @@ class HostProgramRunner(LocalRunner):
     def prepared(self, job: "Job", mark: "Mark", *, on_terminal: bool) -> Generator["Launch"]:
         """Prepare to start the program itself, within its limits."""
         program = self.programs.resolve(job.argv[0])
-        argv = limits.limited(
-            (program, *job.argv[1:]), job.limits, mark, other_processes=limits.threads_of_the_system()
-        )
+        argv = limits.limited((program, *job.argv[1:]), job.limits, mark, other_processes=limits.count_system_threads())
         if on_terminal:
             argv = limits.controlling(argv)
         yield launch.Launch(

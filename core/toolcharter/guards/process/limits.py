@@ -49,7 +49,7 @@ def controlling(argv: Sequence[str]) -> tuple[str, ...]:
     return ("/bin/sh", "-c", ': </dev/stdin && exec "$0" "$@"', *argv)
 
 
-def threads_of_the_system() -> int:
+def count_system_threads() -> int:
     """The number of threads of all users, an upper bound for one user; 0 without /proc. Source: proc_loadavg(5)."""
     try:
         with open("/proc/loadavg", "rb") as file:

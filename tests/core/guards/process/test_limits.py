@@ -10,7 +10,7 @@ from tests.core.guards.process.conftest import job, shell
 from toolcharter.api.job import ProcessLimits
 from toolcharter.errors import ToolError
 from toolcharter.guards.process import HostProgramRunner, limits
-from toolcharter.guards.process.limits import limited, threads_of_the_system
+from toolcharter.guards.process.limits import count_system_threads, limited
 from toolcharter.guards.process.marks import Mark
 
 NONE = ProcessLimits(memory_bytes=None, processes=None, open_files=None, file_bytes=None)
@@ -89,13 +89,13 @@ def test_a_program_out_of_processor_time_is_killed(host: HostProgramRunner) -> N
 
 def test_where_threads_cannot_be_counted_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without /proc the limit of processes is the one that was asked for."""
-    assert threads_of_the_system() > 1
+    assert count_system_threads() > 1
 
     def missing(*_: object) -> None:
         raise FileNotFoundError
 
     monkeypatch.setattr("builtins.open", missing)
-    assert threads_of_the_system() == 0
+    assert count_system_threads() == 0
 
 
 def test_a_full_disk_is_the_programs_trouble(host: HostProgramRunner) -> None:
