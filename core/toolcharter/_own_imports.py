@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CORE = "toolcharter"
 _IMPORT_SYSTEM = "<frozen importlib"
-_STANDARD = f"{os.path.dirname(os.__file__)}/"
+_STANDARD_LIBRARY = f"{os.path.dirname(os.__file__)}/"
 
 
 class OwnFolderLast:
@@ -52,8 +52,8 @@ class OwnFolderLast:
         while frame is not None:
             file = frame.f_code.co_filename
             if not file.startswith(_IMPORT_SYSTEM):
-                name = _name_of(frame)
-                if name.startswith(CORE) or (is_nearest and _is_standard(frame)):
+                name = _module_name(frame)
+                if name.startswith(CORE) or (is_nearest and _is_standard_library(frame)):
                     return False
                 if file.startswith(tuple(f"{folder}{name}{end}" for folder in self._folders for end in "./")):
                     return True
@@ -62,18 +62,18 @@ class OwnFolderLast:
         return True
 
 
-def _name_of(frame: "FrameType") -> str:
+def _module_name(frame: "FrameType") -> str:
     """Return the top-level name of the module whose code a frame runs; for `python -m`, of the module that it runs."""
     spec = frame.f_globals.get("__spec__")
     name = spec.name if spec is not None else str(frame.f_globals.get("__name__", ""))
     return str(name).partition(".")[0]
 
 
-def _is_standard(frame: "FrameType") -> bool:
+def _is_standard_library(frame: "FrameType") -> bool:
     """Whether the import is at the top of a module of the standard library, which imports other such modules there."""
     file = frame.f_code.co_filename
     is_installed = "/site-packages/" in file or "/dist-packages/" in file
-    return frame.f_code.co_name == "<module>" and file.startswith(_STANDARD) and not is_installed
+    return frame.f_code.co_name == "<module>" and file.startswith(_STANDARD_LIBRARY) and not is_installed
 
 
 def import_own_last() -> None:

@@ -38,11 +38,11 @@ class Allowance(NamedTuple):
             and then_denied <= now_denied
             and then_asked <= now_denied | now_asked
             and {*now.allow} <= {*self.allow}
-            and _without(self.extensions, ignoring) == _without(now.extensions, ignoring)
+            and _without_keys(self.extensions, ignoring) == _without_keys(now.extensions, ignoring)
         )
         common = self.tools.items() & now.tools.items() if is_no_wider else set[tuple[str, str]]()
         return frozenset(name for name, _ in common)
 
 
-def _without(digests: Mapping[str, str], ignoring: Collection[str]) -> dict[str, str]:
+def _without_keys(digests: Mapping[str, str], ignoring: Collection[str]) -> dict[str, str]:
     return {name: digest for name, digest in digests.items() if name not in ignoring}

@@ -51,7 +51,7 @@ class ExtensionSpec(Generic[E]):
     """The reasons that its check gives, for the documentation and the `reasons` command; the README explains each."""
 
     def __post_init__(self) -> None:
-        faults = list(_faults(self))
+        faults = list(_spec_faults(self))
         if faults:
             raise SpecError(f"ExtensionSpec {self.name!r}: " + "; ".join(faults))
 
@@ -71,7 +71,7 @@ class Sink(Protocol):
         """Flush the lines and release the destination; called once."""
 
 
-def _faults(spec: ExtensionSpec[Any]) -> Iterator[str]:
+def _spec_faults(spec: ExtensionSpec[Any]) -> Iterator[str]:
     if not (isinstance(spec.name, str) and spec.name):
         yield "the name is no text"
     if not (isinstance(spec.policy, type) and issubclass(spec.policy, ExtensionPolicy)):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 
-def _nothing() -> Mapping[str, str]:
+def _no_variables() -> Mapping[str, str]:
     return MappingProxyType({})
 
 
@@ -34,7 +34,7 @@ class Job:
     absolute path, but never a path in the workspace."""
     cwd: str = "."
     """Relative to the workspace, real, and below it."""
-    env: Mapping[str, str] = field(default_factory=_nothing)
+    env: Mapping[str, str] = field(default_factory=_no_variables)
     """The whole environment."""
     stdin: bytes = b""
     expires: float = float("inf")

@@ -39,24 +39,26 @@ class NetworkPolicy(ToolPolicy):
 
     @field_validator("allowed_domains", "denied_domains")
     @classmethod
-    def _patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_domains(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in patterns:
             if pattern != "*" and not _is_host(pattern, pattern.removeprefix("*.")):
-                raise ValueError(f"{pattern!r} is no host; {_advice(pattern)}")
+                raise ValueError(f"{pattern!r} is no host; {_suggest_form(pattern)}")
         return patterns
 
     @field_validator("allowed_private")
     @classmethod
-    def _private(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_private(cls, entries: tuple[str, ...]) -> tuple[str, ...]:
         for entry in entries:
             if _is_no_network(entry) and not _is_name(entry):
-                raise ValueError(f"{entry!r} is no address, network or host name; {_advice(entry, _NETWORK)}")
+                raise ValueError(
+                    f"{entry!r} is no address, network or host name; {_suggest_form(entry, _NETWORK_ADVICE)}"
+                )
         return entries
 
 
-_HOST = "write one such as 'example.com' or '*.example.com'"
-_NETWORK = "write one such as '10.1.2.0/24', '10.1.2.3' or 'wiki.intranet'"
-_TRAPS: tuple[tuple[re.Pattern[str], str], ...] = (
+_HOST_ADVICE = "write one such as 'example.com' or '*.example.com'"
+_NETWORK_ADVICE = "write one such as '10.1.2.0/24', '10.1.2.3' or 'wiki.intranet'"
+_MISTAKES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r".*[/@?#\\]"), "write the host alone, without scheme, user or path"),
     (re.compile(r"[^:]+:[0-9]+\Z"), "write the host alone; ports belong in `ports`"),
     (re.compile(r"\[.*\]"), "write an IPv6 address without brackets"),
@@ -69,10 +71,10 @@ _TRAPS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 
 
-def _advice(entry: str, otherwise: str = _HOST) -> str:
+def _suggest_form(entry: str, otherwise: str = _HOST_ADVICE) -> str:
     """Advice about the probable mistake in an entry that is no host."""
-    is_network = otherwise == _NETWORK and "/" in entry and "//" not in entry
-    return next((advice for trap, advice in _TRAPS if not is_network and trap.match(entry)), otherwise)
+    is_network = otherwise == _NETWORK_ADVICE and "/" in entry and "//" not in entry
+    return next((advice for trap, advice in _MISTAKES if not is_network and trap.match(entry)), otherwise)
 
 
 def _is_host(pattern: str, name: str) -> bool:

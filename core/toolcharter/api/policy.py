@@ -86,7 +86,7 @@ class ToolPolicy(BaseModel):
 
     def canonical(self) -> dict[str, Any]:
         """Return every field as JSON types, with sets in a fixed order, so that equal policies give equal JSON."""
-        plain: dict[str, Any] = to_jsonable_python(_ordered(self.model_dump()))
+        plain: dict[str, Any] = to_jsonable_python(_sort_sets(self.model_dump()))
         return plain
 
     def never_works(self, place: ProgramPlace) -> Iterable[str]:  # noqa: ARG002 - what each policy may look at
@@ -137,13 +137,13 @@ class ToolPolicy(BaseModel):
         return written
 
 
-def _ordered(value: Any) -> Any:
+def _sort_sets(value: Any) -> Any:
     """Return *value* with its sets sorted, at any depth."""
     if isinstance(value, set | frozenset):
-        return sorted((_ordered(item) for item in value), key=repr)
+        return sorted((_sort_sets(item) for item in value), key=repr)
     if isinstance(value, list | tuple):
-        return [_ordered(item) for item in value]
-    return {key: _ordered(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [_sort_sets(item) for item in value]
+    return {key: _sort_sets(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def field_docstrings(policy: type) -> dict[str, str]:

@@ -218,10 +218,10 @@ GUARD_REASONS: dict[GuardReason, ReasonInfo] = {
     GuardReason.RESPONSE_TOO_LARGE: ReasonInfo("error", "The host's answer is larger than the limit."),
 }
 
-_KNOWN = (*CORE_REASONS.items(), *GUARD_REASONS.items())
-KNOWN_OUTCOMES: dict[str, str] = {str(reason): info.outcome for reason, info in _KNOWN}
+_ALL_REASONS = (*CORE_REASONS.items(), *GUARD_REASONS.items())
+KNOWN_OUTCOMES: dict[str, str] = {str(reason): info.outcome for reason, info in _ALL_REASONS}
 """The outcome of each reason of the core and its guards."""
-RETRYABLE = frozenset(str(reason) for reason, info in _KNOWN if info.retryable)
+RETRYABLE = frozenset(str(reason) for reason, info in _ALL_REASONS if info.retryable)
 """The reasons after which a retry of the same call can succeed, whether the core or a plugin gives them."""
 HINTS: dict[str, str] = {str(reason): info.hint for reason, info in CORE_REASONS.items() if info.hint is not None}
 """What a model should do instead, for results that carry no hint of their own."""

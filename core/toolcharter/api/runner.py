@@ -24,7 +24,7 @@ class HiddenPath(NamedTuple):
     is_folder: bool
 
 
-def _nothing_hidden() -> tuple[HiddenPath, ...]:
+def _no_hidden_paths() -> tuple[HiddenPath, ...]:
     return ()
 
 
@@ -36,7 +36,7 @@ class RunnerScope(NamedTuple):
     protected: tuple[str, ...] = ()
     """Paths, relative to the workspace, that no program may write to, rename or create, whether they exist or not:
     `.toolcharter`, profiles, event files, site directories."""
-    hidden: Callable[[], tuple[HiddenPath, ...]] = _nothing_hidden
+    hidden: Callable[[], tuple[HiddenPath, ...]] = _no_hidden_paths
     """Returns the paths that no program may see; called before each start. A sandbox covers such a file by an empty
     file and such a folder by an empty folder."""
 

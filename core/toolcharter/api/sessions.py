@@ -24,7 +24,7 @@ MAX_ITEM_CHARS = 20_000
 """The text of an inbox item is cut to this many characters."""
 MAX_WAITING = 200
 """How many items may wait in one inbox."""
-_KEEPS_TAKEN_S = 86_400
+_TAKEN_KEY_TTL_S = 86_400
 """How long the key of an item that was taken is remembered, in seconds."""
 
 Role = Literal["user", "assistant", "tool", "system", "summary"]
@@ -186,7 +186,7 @@ class Sessions:
 
         def write(transaction: StoreTransaction) -> None:
             found = transaction.get(SessionRecord, key)
-            before = _new(caller, key, now) if found is None else found.record
+            before = _new_record(caller, key, now) if found is None else found.record
             number = before.messages + 1
             transaction.put(
                 SessionMessage(session=key, number=f"{number:010}", role=role, text=text[:MAX_MESSAGE_CHARS], at=now),
@@ -246,14 +246,14 @@ class Sessions:
                     transaction.delete(InboxRecord, session, one.record.number, expected=one.version)
             taken = transaction.page(InboxRecord, where={"session": session, "is_taken": True}, order="at", limit=20)
             for one in taken.records:
-                if one.record.at < time() - _KEEPS_TAKEN_S:
+                if one.record.at < time() - _TAKEN_KEY_TTL_S:
                     transaction.delete(InboxRecord, session, one.record.number, expected=one.version)
             return tuple(one.record for one in waiting.records)
 
         return tuple(InboxItem(one.source, one.text, one.at) for one in self._store.transact(take))
 
 
-def _new(caller: Caller, key: str, now: int) -> SessionRecord:
+def _new_record(caller: Caller, key: str, now: int) -> SessionRecord:
     return SessionRecord(
         session=key,
         agent=(caller.agent or "")[:512],

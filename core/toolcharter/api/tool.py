@@ -121,7 +121,7 @@ class ToolSpec(Generic[P]):
             values["path_arguments"] = frozenset(path_arguments)
         for key, value in values.items():
             object.__setattr__(self, key, value)
-        faults = list(_faults(self))
+        faults = list(_spec_faults(self))
         if faults:
             raise SpecError(f"ToolSpec {name!r}: " + "; ".join(faults))
 
@@ -144,7 +144,7 @@ class ToolSpec(Generic[P]):
         return None if declared is None else frozenset(declared)
 
 
-_TYPES: dict[str, tuple[Any, str]] = {
+_FIELD_TYPES: dict[str, tuple[Any, str]] = {
     "build": (Callable, "a function"),
     "staged": (bool, "True or False"),
     "isolate": (bool, "True or False"),
@@ -163,11 +163,11 @@ _TYPES: dict[str, tuple[Any, str]] = {
 """The fields whose type is checked, each with its types and their description for the error."""
 
 
-def _faults(spec: ToolSpec[Any]) -> Iterator[str]:
+def _spec_faults(spec: ToolSpec[Any]) -> Iterator[str]:
     yield from _name_faults(spec)
     if not (isinstance(spec.policy, type) and issubclass(spec.policy, ToolPolicy)):
         yield f"policy is {spec.policy!r}, not a subclass of ToolPolicy"
-    for field, (wanted, said) in _TYPES.items():
+    for field, (wanted, said) in _FIELD_TYPES.items():
         if not isinstance(getattr(spec, field), wanted):
             yield f"{field} is {getattr(spec, field)!r}, not {said}"
     if spec.kind not in KINDS:
@@ -180,11 +180,13 @@ def _faults(spec: ToolSpec[Any]) -> Iterator[str]:
         if not isinstance(spec.parameters.get("properties", {}), Mapping):
             yield "the properties of parameters are no mapping"
     if isinstance(spec.records, tuple):
-        yield from (f"records names {one!r}, which has no store_kind" for one in spec.records if not _is_kept(one))
+        yield from (
+            f"records names {one!r}, which has no store_kind" for one in spec.records if not _is_store_record(one)
+        )
     yield from _word_faults(spec)
 
 
-def _is_kept(model: object) -> bool:
+def _is_store_record(model: object) -> bool:
     return isinstance(model, type) and hasattr(model, "store_kind")
 
 

@@ -13,14 +13,14 @@ RULE_PREFIXES = frozenset({"bash", "builtin", "cli", "mcp", "custom", "*", "grou
 """The words that a rule can begin with. Except for `bash`, no tool may have one of these names."""
 
 SECRET_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}"  # noqa: S105 - the format of a name, not a secret
-_PREFIX = "secret:"
-SECRET_REFERENCE = _PREFIX + SECRET_NAME
+_REFERENCE_PREFIX = "secret:"
+SECRET_REFERENCE = _REFERENCE_PREFIX + SECRET_NAME
 """How profiles and settings refer to a secret of the store."""
 
 
 def is_secret_reference(text: str) -> bool:
     """Whether *text* is `secret:NAME`, well-formed or not: no such text is ever used as a value itself."""
-    return text.startswith(_PREFIX)
+    return text.startswith(_REFERENCE_PREFIX)
 
 
 def secret_name(text: str) -> str:
@@ -31,4 +31,4 @@ def secret_name(text: str) -> str:
     """
     if re.fullmatch(SECRET_REFERENCE, text) is None:
         raise ValueError("a secret is named as in secret:NAME, with letters, digits, '_', '.' and '-', up to 128")
-    return text.removeprefix(_PREFIX)
+    return text.removeprefix(_REFERENCE_PREFIX)

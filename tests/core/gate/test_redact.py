@@ -11,12 +11,12 @@ from toolcharter.gate.redact import (
     MAX_SHOWN_BYTES,
     REDACTORS,
     as_reason_word,
+    mask_secrets,
     redact_action,
     redact_args,
     redact_id,
     redact_name,
     redact_text,
-    scrubbed,
 )
 
 TOKEN = "ghp_" + "aB3dE6gH9j" * 3 + "aB3dE6"
@@ -120,7 +120,7 @@ def test_what_leaves_the_gate_is_short_whole_and_without_secrets(
 )
 def test_a_text_is_scrubbed_and_its_secrets_are_counted(text: str, expected: tuple[str, int]) -> None:
     """What comes out is a plain text that every host can carry."""
-    found = scrubbed(text)
+    found = mask_secrets(text)
 
     assert found == expected
     assert type(found[0]) is str
