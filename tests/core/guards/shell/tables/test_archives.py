@@ -1,6 +1,6 @@
 """What lines of tar and its like ask of a rule: they list and read archives."""
 
-from tests.core.guards.shell.tables.helping import needs_of
+from tests.core.guards.shell.tables.requirements_of_lines import required_words
 from tests.rows import each_row
 
 
@@ -23,7 +23,7 @@ from tests.rows import each_row
 )
 def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
     """What a program is for is covered by a rule that names the program alone."""
-    assert needs_of(line) == ""
+    assert required_words(line) == ""
 
 
 @each_row(
@@ -72,4 +72,4 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
 )
 def test_more_than_the_ordinary_has_to_be_named(line: str, named: str) -> None:
     """What runs, writes or reads elsewhere is covered only by a rule that holds these words."""
-    assert needs_of(line) == named
+    assert required_words(line) == named

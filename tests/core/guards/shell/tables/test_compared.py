@@ -1,7 +1,7 @@
 """What the comparison with the help of programs found: options that take no value hide no other option, and keys are named."""
 
 import pytest
-from tests.core.guards.shell.tables.helping import needs_of
+from tests.core.guards.shell.tables.requirements_of_lines import required_words
 from tests.rows import each_row
 
 
@@ -35,7 +35,7 @@ from tests.rows import each_row
 )
 def test_option_without_a_value_hides_none(line: str, needs: str) -> None:
     """The word behind it is read as the program reads it."""
-    assert needs_of(line) == needs
+    assert required_words(line) == needs
 
 
 @each_row(
@@ -49,7 +49,7 @@ def test_option_without_a_value_hides_none(line: str, needs: str) -> None:
 )
 def test_answer_with_a_key_is_named(operation: str) -> None:
     """The model of the service says that a password, token or key is printed."""
-    assert needs_of(f"aws {operation}") == operation.split()[1]
+    assert required_words(f"aws {operation}") == operation.split()[1]
 
 
 @each_row(
@@ -62,7 +62,7 @@ def test_answer_with_a_key_is_named(operation: str) -> None:
 )
 def test_answer_with_an_environment_is_named(operation: str) -> None:
     """Keys and passwords lie in a program's variables and in a server's user data."""
-    assert needs_of(f"aws {operation}") == operation.split()[1]
+    assert required_words(f"aws {operation}") == operation.split()[1]
 
 
 @each_row(
@@ -78,13 +78,13 @@ def test_answer_with_an_environment_is_named(operation: str) -> None:
 )
 def test_command_of_az_that_prints_a_key_is_named(command: str, word: str) -> None:
     """Its name begins as one that only lists."""
-    assert word in needs_of(f"az {command}").split()
+    assert word in required_words(f"az {command}").split()
 
 
 @pytest.mark.parametrize("service", ["amplify list-apps", "mediapackage list-channels", "cloudhsmv2 describe-clusters"])
 def test_service_whose_descriptions_hold_passwords_is_named(service: str) -> None:
     """Other services have operations of the same names that are harmless."""
-    assert needs_of(f"aws {service}") == service.split(maxsplit=1)[0]
+    assert required_words(f"aws {service}") == service.split(maxsplit=1)[0]
 
 
 @each_row(
@@ -100,4 +100,4 @@ def test_service_whose_descriptions_hold_passwords_is_named(service: str) -> Non
 )
 def test_everyday_lines_need_no_name(line: str) -> None:
     """What is ordinary stays so."""
-    assert needs_of(line) == ""
+    assert required_words(line) == ""

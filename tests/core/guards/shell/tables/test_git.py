@@ -1,6 +1,6 @@
 """What lines of git ask of a rule: its subcommands look, add and commit; the rest has to be mentioned."""
 
-from tests.core.guards.shell.tables.helping import needs_of, reading_of
+from tests.core.guards.shell.tables.requirements_of_lines import read_line, required_words
 from tests.rows import each_row
 
 
@@ -97,7 +97,7 @@ from tests.rows import each_row
 )
 def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
     """What a program is for is covered by a rule that names the program alone."""
-    assert needs_of(line) == ""
+    assert required_words(line) == ""
 
 
 @each_row(
@@ -313,11 +313,11 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
 )
 def test_more_than_the_ordinary_has_to_be_named(line: str, named: str) -> None:
     """What runs, writes or reads elsewhere is covered only by a rule that holds these words."""
-    assert needs_of(line) == named
+    assert required_words(line) == named
 
 
 def test_link_that_a_line_names_is_told() -> None:
     """Whether a path stays in the workspace is seen where it leads."""
-    paths = [reach.path for reach in reading_of("git grep -f pats.txt x src/link").demand.reaches]
+    paths = [reach.path for reach in read_line("git grep -f pats.txt x src/link").demand.reaches]
 
     assert paths == ["pats.txt", "x", "src/link"]

@@ -1,7 +1,7 @@
 """What lines of find, fd, grep and rg ask of a rule: they look below the workspace, and start and write nothing."""
 
 import pytest
-from tests.core.guards.shell.tables.helping import needs_of, reading_of
+from tests.core.guards.shell.tables.requirements_of_lines import read_line, required_words
 from tests.rows import each_row
 
 
@@ -49,7 +49,7 @@ from tests.rows import each_row
 )
 def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
     """What a program is for is covered by a rule that names the program alone."""
-    assert needs_of(line) == ""
+    assert required_words(line) == ""
 
 
 @each_row(
@@ -131,7 +131,7 @@ def test_ordinary_purpose_asks_for_nothing(line: str) -> None:
 )
 def test_more_than_the_ordinary_has_to_be_named(line: str, named: str) -> None:
     """What runs, writes or reads elsewhere is covered only by a rule that holds these words."""
-    assert needs_of(line) == named
+    assert required_words(line) == named
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_more_than_the_ordinary_has_to_be_named(line: str, named: str) -> None:
 )
 def test_command_that_find_starts_is_told(line: str) -> None:
     """Find itself asks for nothing, and its command is judged like any other."""
-    reading = reading_of(line)
+    reading = read_line(line)
 
     assert (reading.demand.needs, reading.inner[0].words[0].text) == ((), "rm")
     assert (reading.inner[0].words[-1].pattern or "").startswith("src")
@@ -162,4 +162,4 @@ def test_command_that_find_starts_is_told(line: str) -> None:
 )
 def test_links_among_what_is_found_are_told(line: str, pattern: str) -> None:
     """A test narrows what is looked at only where it is one, and has to hold."""
-    assert reading_of(line).inner[0].words[-1].pattern == pattern
+    assert read_line(line).inner[0].words[-1].pattern == pattern

@@ -1,6 +1,6 @@
 """What no star covers: output over what somebody wrote, paths that a prefix hides, files and stores that give more away."""
 
-from tests.core.guards.shell.tables.helping import needs_of, reading_of
+from tests.core.guards.shell.tables.requirements_of_lines import read_line, required_words
 from tests.rows import each_row
 
 from toolcharter.api.command import PathAccess
@@ -126,12 +126,12 @@ def test_lists_of_packages(path: str, *, is_ordinary: bool) -> None:
 )
 def test_rows(line: str, named: str) -> None:
     """Each class of words that a rule has to mention, and what lies beside it."""
-    assert needs_of(line) == named
+    assert required_words(line) == named
 
 
 def test_output_is_held_against_what_is_protected() -> None:
     """The path guard learns that it is written, and that a folder is written as a whole."""
-    assert reading_of("go build -o bin/app ./cmd").demand.reaches == (
+    assert read_line("go build -o bin/app ./cmd").demand.reaches == (
         PathAccess("bin/app", folders=(".",), change="made"),
         PathAccess("./cmd", folders=(".",)),
     )
@@ -155,7 +155,7 @@ def test_output_is_held_against_what_is_protected() -> None:
 )
 def test_path_behind_a_prefix(line: str, named: str) -> None:
     """Where a program reads more than paths, only plain letters are a path."""
-    assert needs_of(line) == named
+    assert required_words(line) == named
 
 
 @each_row(
@@ -181,6 +181,6 @@ def test_path_behind_a_prefix(line: str, named: str) -> None:
 @each_row("start", ["docker run", "docker container run", "docker compose run", "docker-compose run", "podman create"])
 def test_what_a_container_gets_of_the_host_lies_in_the_workspace(start: str, mount: str, *, is_named: bool) -> None:
     """A rule that mentions `-v` says that folders are mounted, and not that any of the machine may be."""
-    needs = needs_of(f"{start} {mount} image").split()
+    needs = required_words(f"{start} {mount} image").split()
 
     assert any(mount.rsplit(maxsplit=1)[-1].strip("'") in word for word in needs) is is_named

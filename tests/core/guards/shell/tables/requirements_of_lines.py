@@ -5,15 +5,15 @@ import shlex
 from toolcharter.guards.shell.nodes import Command, Reading, Word
 from toolcharter.guards.shell.programs.requirements import read_command
 
-WS = "/work/space"
+WORKSPACE = "/work/space"
 
 
-def reading_of(line: str) -> Reading:
+def read_line(line: str) -> Reading:
     """*line* as the table of its program reads it: one command of literal words, in the workspace."""
     words = tuple(Word(shlex.quote(word), word, prefix=word) for word in shlex.split(line))
-    return read_command(Command(words), workspace=WS)
+    return read_command(Command(words), workspace=WORKSPACE)
 
 
-def needs_of(line: str) -> str:
+def required_words(line: str) -> str:
     """The words that a rule has to mention, each once."""
-    return " ".join(dict.fromkeys(need.form for need in reading_of(line).demand.needs))
+    return " ".join(dict.fromkeys(need.form for need in read_line(line).demand.needs))
