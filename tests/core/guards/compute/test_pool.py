@@ -40,7 +40,7 @@ def pool() -> Iterator[ComputePool]:
 
 @pytest.fixture
 def ask(pool: ComputePool) -> Ask:
-    """Has a worker call a function of `strangers`."""
+    """Has a worker call a function of `worker_functions`."""
 
     def run(
         function: str,
@@ -51,7 +51,7 @@ def ask(pool: ComputePool) -> Ask:
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> Any:
         return pool(
-            f"strangers:{function}",
+            f"worker_functions:{function}",
             args,
             expires=time.monotonic() + within_s,
             is_wanted=is_wanted,
@@ -82,14 +82,14 @@ def is_gone(pid: int) -> bool:
 )
 def test_values_arrive_as_they_were(ask: Ask, value: Any) -> None:
     """Whatever JSON can say goes to a worker and comes back unchanged, lone surrogates and long texts included."""
-    assert ask("same", value, value) == [value, value]
+    assert ask("echo_args", value, value) == [value, value]
 
 
 def test_a_worker_serves_one_call_after_another(ask: Ask, pool: ComputePool) -> None:
     """The first call starts a worker, and the next ones find it there."""
-    first = ask("number")
+    first = ask("process_id")
 
-    assert [ask("number"), ask("number"), *pool.pids()] == [first, first, first]
+    assert [ask("process_id"), ask("process_id"), *pool.pids()] == [first, first, first]
     assert first != os.getpid()
 
 
@@ -97,13 +97,13 @@ def test_a_large_parent_makes_no_worker_large(ask: Ask) -> None:
     """The kernel tells a program the peak of the process that started it, too; workers are kept all the same."""
     ballast = bytearray(b"x") * 400_000_000
 
-    assert len({ask("number") for _ in range(3)}) == 1
+    assert len({ask("process_id") for _ in range(3)}) == 1
     assert len(ballast) == 400_000_000
 
 
 def test_a_worker_is_replaced_in_time(ask: Ask) -> None:
     """A worker serves a bounded number of calls."""
-    assert len({ask("number") for _ in range(201)}) == 2
+    assert len({ask("process_id") for _ in range(201)}) == 2
 
 
 def test_the_lock_of_a_worker_stops_nobody_else(ask: Ask) -> None:
@@ -114,7 +114,7 @@ def test_the_lock_of_a_worker_stops_nobody_else(ask: Ask) -> None:
     def others() -> None:
         nonlocal steps
         while not ended.is_set():
-            ask("same", 1)
+            ask("echo_args", 1)
             steps += 1
 
     thread = threading.Thread(target=others)
@@ -143,7 +143,7 @@ def test_processor_time_is_bounded(ask: Ask, function: str, args: tuple[Any, ...
 
     assert (caught.value.reason, caught.value.message, caught.value.retryable) == (
         "timed_out",
-        f"strangers:{function} took more than 1 s of processor time for this input.",
+        f"worker_functions:{function} took more than 1 s of processor time for this input.",
         False,
     )
 
@@ -153,37 +153,37 @@ def test_processor_time_counts_for_each_call(ask: Ask) -> None:
     for _ in range(3):
         with pytest.raises(ToolError):
             ask("fail")
-    assert ask("same", cpu_s=1) == []
+    assert ask("echo_args", cpu_s=1) == []
 
 
 def test_memory_is_bounded(ask: Ask) -> None:
     """A worker that asks for more memory than it may have fails with a reason and is replaced."""
-    first = ask("number")
+    first = ask("process_id")
 
     with pytest.raises(ToolError) as caught:
-        ask("fill", 600_000_000)
+        ask("allocate", 600_000_000)
 
     assert (caught.value.reason, caught.value.message) == (
         "tool_error",
-        "strangers:fill needs more than 512 MB of memory for this input.",
+        "worker_functions:allocate needs more than 512 MB of memory for this input.",
     )
-    assert ask("fill", 100_000_000) == 100_000_000
-    assert ask("number") != first
+    assert ask("allocate", 100_000_000) == 100_000_000
+    assert ask("process_id") != first
 
 
 def test_each_call_has_its_own_limit_of_memory(ask: Ask) -> None:
     """A worker may take more for one call than for the one before."""
     with pytest.raises(ToolError):
-        ask("fill", 300_000_000, memory_bytes=200_000_000)
+        ask("allocate", 300_000_000, memory_bytes=200_000_000)
 
-    assert ask("fill", 300_000_000, memory_bytes=900_000_000) == 300_000_000
+    assert ask("allocate", 300_000_000, memory_bytes=900_000_000) == 300_000_000
 
 
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("crash", "strangers:crash ended by signal 11 while it read this input."),
-        ("leave", "strangers:leave ended without an answer while it read this input."),
+        ("crash", "worker_functions:crash ended by signal 11 while it read this input."),
+        ("exit_process", "worker_functions:exit_process ended without an answer while it read this input."),
     ],
 )
 def test_a_crash_is_an_error_of_the_call(ask: Ask, function: str, message: str) -> None:
@@ -192,7 +192,7 @@ def test_a_crash_is_an_error_of_the_call(ask: Ask, function: str, message: str) 
         ask(function)
 
     assert (caught.value.reason, caught.value.message) == ("tool_error", message)
-    assert ask("same", 1) == [1]
+    assert ask("echo_args", 1) == [1]
 
 
 def test_errors_of_a_tool_arrive_whole(ask: Ask) -> None:
@@ -212,10 +212,14 @@ def test_errors_of_a_tool_arrive_whole(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("function", "args", "said"),
     [
-        ("fail", (), "strangers:fail failed: KeyError: 'of a stranger'"),
-        ("missing", (), "strangers:missing failed: AttributeError: module 'strangers' has no attribute 'missing'"),
+        ("fail", (), "worker_functions:fail failed: KeyError: 'of a stranger'"),
+        (
+            "missing",
+            (),
+            "worker_functions:missing failed: AttributeError: module 'worker_functions' has no attribute 'missing'",
+        ),
         ("no_json", (), "the function returned a value that is not JSON"),
-        ("nested", (100_000,), "the function returned a value that is not JSON"),
+        ("nested_lists", (100_000,), "the function returned a value that is not JSON"),
     ],
 )
 def test_other_errors_are_unexpected(ask: Ask, function: str, args: tuple[Any, ...], said: str) -> None:
@@ -230,15 +234,15 @@ def test_other_errors_are_unexpected(ask: Ask, function: str, args: tuple[Any, .
 def test_an_answer_is_bounded(ask: Ask) -> None:
     """What a worker may send has a limit, whatever it announces."""
     with pytest.raises(ToolError) as caught:
-        ask("long", MAX_ANSWER_BYTES + 1, memory_bytes=2_000_000_000)
+        ask("long_text", MAX_ANSWER_BYTES + 1, memory_bytes=2_000_000_000)
 
     assert caught.value.reason == "unexpected_failure"
-    assert ask("same", 1) == [1]
+    assert ask("echo_args", 1) == [1]
 
 
 def test_noise_is_no_answer(ask: Ask) -> None:
     """What a parser prints, by whatever stream, does not get between the answers."""
-    assert [ask("chatter"), ask("same", 1)] == ["said", [1]]
+    assert [ask("write_to_streams"), ask("echo_args", 1)] == ["said", [1]]
 
 
 @pytest.mark.parametrize("name", ["os", "os.path", "os:", ":system", "os:path.join", "../x:y", "os:system\n", "a b:c"])
@@ -257,7 +261,7 @@ def test_a_worker_gets_a_clean_environment(ask: Ask, monkeypatch: pytest.MonkeyP
     (tmp_path / "json.py").write_text("raise SystemExit('imported from the workspace')")
     target = tmp_path / "written"
 
-    found = ask("surroundings")
+    found = ask("process_environment")
 
     assert sorted(found["environment"]) == ["HOME", "LANG", "LC_ALL", "PATH"]
     assert found["cwd"] == "/"
@@ -269,7 +273,7 @@ def test_a_worker_gets_a_clean_environment(ask: Ask, monkeypatch: pytest.MonkeyP
 def test_more_callers_than_workers_take_turns(ask: Ask) -> None:
     """Every caller is served, by no more processes than there are workers."""
     found: list[int] = []
-    threads = [threading.Thread(target=lambda: found.append(ask("number"))) for _ in range(12)]
+    threads = [threading.Thread(target=lambda: found.append(ask("process_id"))) for _ in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -292,13 +296,13 @@ def test_waiting_for_a_turn_ends_on_time(ask: Ask, pool: ComputePool) -> None:
     until(lambda: pool._free_workers._value == 0)
 
     with pytest.raises(ToolError) as caught:
-        ask("same", within_s=0.2)
+        ask("echo_args", within_s=0.2)
     wanted.clear()
     for thread in busy:
         thread.join()
 
     assert caught.value.reason == "timed_out"
-    assert ask("same", 1) == [1]
+    assert ask("echo_args", 1) == [1]
 
 
 def _quietly(run: Callable[[], Any]) -> None:
@@ -316,13 +320,13 @@ def test_what_nobody_wants_is_ended(ask: Ask) -> None:
 
 def test_closing_ends_the_workers(ask: Ask, pool: ComputePool) -> None:
     """After `close` no worker is left, and none is started."""
-    pid = ask("number")
+    pid = ask("process_id")
 
     pool.close()
 
     assert is_gone(pid)
     with pytest.raises(ToolError) as caught:
-        ask("number")
+        ask("process_id")
     assert (caught.value.reason, caught.value.message) == ("cancelled", "The toolbox is closed.")
 
 
@@ -333,9 +337,9 @@ from pathlib import Path
 from toolcharter.guards.compute import ComputePool
 pool = ComputePool(lambda: sys.path)
 def ask(name, *args):
-    return pool("strangers:" + name, args, expires=time.monotonic() + 3600, is_wanted=lambda: True, cpu_s=3600,
+    return pool("worker_functions:" + name, args, expires=time.monotonic() + 3600, is_wanted=lambda: True, cpu_s=3600,
                 memory_bytes=512_000_000)
-print(ask("number"), flush=True)
+print(ask("process_id"), flush=True)
 {then}
 """
 
@@ -376,11 +380,11 @@ def test_a_worker_dies_with_its_parent(then: str, number: int | None) -> None:
 
 def test_a_fork_has_workers_of_its_own(ask: Ask, pool: ComputePool) -> None:
     """A child that was forked from a process with workers starts others, and leaves the parent's alone when it ends."""
-    before = ask("number")
+    before = ask("process_id")
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:  # pragma: no cover - in another process
         try:
-            os.write(writing, str(ask("number")).encode())
+            os.write(writing, str(ask("process_id")).encode())
             pool.close()
         finally:
             os._exit(0)
@@ -390,5 +394,5 @@ def test_a_fork_has_workers_of_its_own(ask: Ask, pool: ComputePool) -> None:
     os.waitpid(child, 0)
 
     assert theirs != before
-    assert ask("number") == before
+    assert ask("process_id") == before
     assert is_gone(theirs)

@@ -8,12 +8,12 @@ from typing import Any
 from toolcharter.errors import ToolError
 
 
-def same(*values: Any) -> list[Any]:
+def echo_args(*values: Any) -> list[Any]:
     """Its arguments."""
     return [*values]
 
 
-def number() -> int:
+def process_id() -> int:
     """Of the process that runs this."""
     return os.getpid()
 
@@ -35,7 +35,7 @@ def burn_in_c(digits: int) -> int:
     return len(str(3**digits))
 
 
-def fill(size: int) -> int:
+def allocate(size: int) -> int:
     """Take memory."""
     return len(b"x" * size)
 
@@ -45,7 +45,7 @@ def crash() -> None:
     ctypes.string_at(0)
 
 
-def leave() -> None:
+def exit_process() -> None:
     """End the process without a word."""
     os._exit(0)
 
@@ -61,7 +61,7 @@ def fail() -> None:
     raise KeyError(message)
 
 
-def chatter() -> str:
+def write_to_streams() -> str:
     """Write to every stream there is, and to the numbers below them."""
     sys.stdout.write("noise")
     sys.stdout.flush()
@@ -76,7 +76,7 @@ def no_json() -> Any:
     return {1, 2}
 
 
-def nested(depth: int) -> Any:
+def nested_lists(depth: int) -> Any:
     """Return lists in lists."""
     value: Any = []
     for _ in range(depth):
@@ -84,12 +84,12 @@ def nested(depth: int) -> Any:
     return value
 
 
-def long(size: int) -> str:
+def long_text(size: int) -> str:
     """Return a long text."""
     return "x" * size
 
 
-def surroundings() -> dict[str, Any]:
+def process_environment() -> dict[str, Any]:
     """What the process was given."""
     return {"environment": dict(os.environ), "cwd": os.getcwd(), "path": sys.path}  # noqa: PTH109 - as the system says
 
