@@ -94,7 +94,7 @@ class CountingSink:
             raise
 
 
-def examine(profile: str, workspace: Path, caller: Caller | None, events: Sequence[str]) -> Iterator[Finding]:
+def run_checks(profile: str, workspace: Path, caller: Caller | None, events: Sequence[str]) -> Iterator[Finding]:
     """Run all checks, tool by tool.
 
     Args:

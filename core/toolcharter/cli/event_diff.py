@@ -117,7 +117,7 @@ class EventDiff:
         was, becomes = decide(self._workspaces.get(profile_key), Caller(**facts, depth=depth), tool, raw)
         if (was.outcome, was.reason) == (becomes.outcome, becomes.reason):
             return
-        change = Change(tool, action, *_facts(was), *_facts(becomes))
+        change = Change(tool, action, *_decision_facts(was), *_decision_facts(becomes))
         if change in self._changes or len(self._changes) < MOST_CHANGES:
             self._changes[change] += 1
             self._examples.setdefault(change, f"{line.file}:{line.number}")
@@ -157,7 +157,7 @@ def why_undecidable(event: Mapping[str, Any]) -> str | None:
     args = event["args"]
     if not isinstance(args, dict):
         return "left_out"
-    texts, values = list(_texts(args)), list(_leaves(args))
+    texts, values = list(_all_texts(args)), list(_leaf_values(args))
     if values and all(isinstance(value, str) and _SHAPE_ONLY.fullmatch(value) for value in values):
         return "shape"
     facts = [event[fact] for fact in _FACTS] + [event.get(fact) for fact in contract.RARE_BASE_FIELDS]
@@ -169,30 +169,30 @@ def why_undecidable(event: Mapping[str, Any]) -> str | None:
     return "cut" if is_cut or any(len(fact or "") >= _LONGEST_FACT for fact in facts) else None
 
 
-def _facts(decision: Decision) -> tuple[str, str | None, str | None]:
+def _decision_facts(decision: Decision) -> tuple[str, str | None, str | None]:
     rule = decision.rule
     return decision.outcome, decision.reason, None if rule is None else f"{rule.text} ({rule.source})"
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _all_texts(value: Any) -> Iterator[str]:
     """Yield all texts in *value*, including keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         yield from value
         for item in value.values():
-            yield from _texts(item)
+            yield from _all_texts(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts(item)
+            yield from _all_texts(item)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaf_values(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         for item in value.values():
-            yield from _leaves(item)
+            yield from _leaf_values(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _leaves(item)
+            yield from _leaf_values(item)
     else:
         yield value

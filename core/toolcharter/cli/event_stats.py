@@ -192,7 +192,7 @@ class EventStats:
         tool, action, who, reason = event["tool"], event["action"], (event["agent"], event["user"]), event["reason"]
         doing = (tool, action)
         require_texts(outcome, ts, event["call_id"], tool, action, *who, reason, rule, source, event["profile"])
-        example = Example(source, f"{line.file}:{line.number}", short_args(event.get("args")))
+        example = Example(source, f"{line.file}:{line.number}", summarise_args(event.get("args")))
         slow = SlowCall(elapsed_ms, -self._seen, event["call_id"], *doing, outcome, ts, *who, example.args)
         self._spans.add(ts, outcome)
         self._seen += 1
@@ -219,7 +219,7 @@ class EventStats:
         because = self._asked_because.pop(event["call_id"], None)
         answer = (event["tool"], event["action"], event["approver"], event["answer"], because)
         require_texts(event["call_id"], *answer)
-        example = Example(None, f"{line.file}:{line.number}", short_args(event.get("args")))
+        example = Example(None, f"{line.file}:{line.number}", summarise_args(event.get("args")))
         late = _put_bounded(self._answered, event["call_id"], (answer, example))
         if late is not None:
             self._count("approvals", (*late[0], None, None, None), late[1])
@@ -299,7 +299,7 @@ def require_texts(*values: object) -> None:
         raise TypeError
 
 
-def short_args(args: object) -> str | None:
+def summarise_args(args: object) -> str | None:
     """Summarise a call's arguments in few characters, safe for a terminal: the command, the path, or all as JSON."""
     if not isinstance(args, dict) or not args:
         return None

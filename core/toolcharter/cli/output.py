@@ -83,7 +83,7 @@ class Branch(NamedTuple):
 
     text: str
     style: str = ""
-    below: "Sequence[Branch]" = ()
+    children: "Sequence[Branch]" = ()
 
 
 def print_tree(root: Branch) -> None:
@@ -100,8 +100,8 @@ def _plain_tree(branch: Branch, depth: int = 0) -> Iterator[str]:
     yield "  " * depth + first
     for line in rest:
         yield "  " * (depth + 2) + line
-    for below in branch.below:
-        yield from _plain_tree(below, depth + 1)
+    for child in branch.children:
+        yield from _plain_tree(child, depth + 1)
 
 
 def _tree_of_rich(root: Branch) -> Any:
@@ -109,8 +109,8 @@ def _tree_of_rich(root: Branch) -> Any:
         return rich_text.Text(escape_controls(branch.text), style=branch.style, overflow="fold")
 
     def grow(tree: rich_tree.Tree, branch: Branch) -> rich_tree.Tree:
-        for below in branch.below:
-            grow(tree.add(line(below)), below)
+        for child in branch.children:
+            grow(tree.add(line(child)), child)
         return tree
 
     return grow(rich_tree.Tree(line(root), guide_style="dim"), root)

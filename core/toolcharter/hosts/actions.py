@@ -14,7 +14,7 @@ MAX_ACTIONS = 100
 
 _OBJECT = re.compile(r'\{(?=\s*["}])')
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}]', re.DOTALL)
-_SAID = ("message", "summary", "text", "content", "response", "answer")
+_MESSAGE_KEYS = ("message", "summary", "text", "content", "response", "answer")
 """Fields in which models write their final message, when they are done."""
 _FLAT_TOOLS = frozenset(
     [
@@ -145,9 +145,9 @@ def _to_action(found: Mapping[str, Any]) -> ModelAction | None:
     tool = found.get("tool", found.get("name") if "args" in found or "tool_args" in found or _is_done(found) else None)
     if kind is not None and not isinstance(kind, str):
         raise _Malformed("`type` must be a text")
-    if kind in _FORMS:
+    if kind in _ACTION_FIELDS:
         return ModelAction(kind, "execute_code" if kind == "execute_code" else None, _argument_fields(found, kind))  # type: ignore[arg-type]
-    if kind == "done" or (kind is None and (_is_done(found) or (tool is None and found.keys() & set(_SAID)))):
+    if kind == "done" or (kind is None and (_is_done(found) or (tool is None and found.keys() & set(_MESSAGE_KEYS)))):
         return _done_action(found)
     if kind == "tool" or (kind is None and tool is not None):
         return _tool_action(found, tool, may_be_flat="tool" in found)
@@ -164,7 +164,7 @@ def _is_done(found: Mapping[str, Any]) -> bool:
 
 
 def _done_action(found: Mapping[str, Any]) -> ModelAction:
-    said = [found[key] for key in _SAID if found.get(key) is not None]
+    said = [found[key] for key in _MESSAGE_KEYS if found.get(key) is not None]
     if any(not isinstance(one, str) for one in said):
         raise _Malformed("the final message must be a text")
     return ModelAction("done", None, {"message": said[0] if said else None})
@@ -188,7 +188,7 @@ def _tool_action(found: Mapping[str, Any], tool: Any, *, may_be_flat: bool) -> M
 
 
 _TYPES: Mapping[str, type] = {"a text": str, "a list": list, "an object": dict}
-_FORMS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+_ACTION_FIELDS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "execute_code": {"language": ("a text", True), "code": ("a text", True)},
     "patch": {"diff": ("a text", True)},
     "update_plan": {"plan_text": ("a text", False), "items": ("a list", False)},
@@ -199,7 +199,7 @@ _FORMS: Mapping[str, Mapping[str, tuple[str, bool]]] = {
 
 
 def _argument_fields(found: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    form = _FORMS[kind]
+    form = _ACTION_FIELDS[kind]
     for key in found:
         if key != "type" and key not in form:
             raise _Malformed(f"`{kind}` has no field {key[:60]!r}")

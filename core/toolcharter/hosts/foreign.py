@@ -29,9 +29,9 @@ AsyncBody = Callable[[dict[str, Any]], Awaitable[Any]]
 
 PLUGIN = "host"
 """The plugin that events name for a foreign tool."""
-MAX_KNOWN = 1000
+MAX_PIPELINES = 1000
 """How many pipelines of foreign tools are cached."""
-_OPEN = {"type": "object"}
+_ANY_ARGUMENTS = {"type": "object"}
 _BODY: ContextVar[Callable[[dict[str, Any]], Any]] = ContextVar("body")
 
 
@@ -41,7 +41,7 @@ class ForeignTools:
     def __init__(self, toolbox: Toolbox) -> None:
         self.toolbox = toolbox
         self._isolated: dict[str, CallPipeline | None] = {}
-        self._known: dict[tuple[str, Kind, bool], tuple[Mapping[str, Any] | None, CallPipeline]] = {}
+        self._pipelines: dict[tuple[str, Kind, bool], tuple[Mapping[str, Any] | None, CallPipeline]] = {}
 
     def call(
         self,
@@ -106,7 +106,7 @@ class ForeignTools:
         return self._isolated[name]
 
     def _pipeline(self, name: str, parameters: Mapping[str, Any] | None, kind: Kind, *, is_async: bool) -> CallPipeline:
-        known = self._known.get((name, kind, is_async))
+        known = self._pipelines.get((name, kind, is_async))
         if known is None or known[0] != parameters:
             parameters = deepcopy(parameters)  # the host may change its own copy later
             profile_tool = self.toolbox.built_tool(name)
@@ -115,9 +115,9 @@ class ForeignTools:
                 if profile_tool is None
                 else _build_with_own_checks(self.toolbox, profile_tool, is_async=is_async)
             )
-            if len(self._known) >= MAX_KNOWN:  # a model may invent any number of names
-                self._known.clear()
-            known = self._known[name, kind, is_async] = (parameters, self.toolbox.pipeline_for(tool))
+            if len(self._pipelines) >= MAX_PIPELINES:  # a model may invent any number of names
+                self._pipelines.clear()
+            known = self._pipelines[name, kind, is_async] = (parameters, self.toolbox.pipeline_for(tool))
         return known[1]
 
 
@@ -139,7 +139,13 @@ def _build_foreign_tool(
 ) -> BuiltTool:
     """Build a tool that no plugin provides. It declares no capabilities, so that a rule must allow it."""
     spec = ToolSpec(
-        name, ToolPolicy, _never_built, kind=kind, parameters=parameters or _OPEN, isolate=not is_async, safety="high"
+        name,
+        ToolPolicy,
+        _never_built,
+        kind=kind,
+        parameters=parameters or _ANY_ARGUMENTS,
+        isolate=not is_async,
+        safety="high",
     )
     function = ToolFunction(_arun_body if is_async else _run_body, {}, None, is_async)
     limits = toolbox.limits_for(name)

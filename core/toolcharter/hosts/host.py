@@ -15,7 +15,7 @@ from toolcharter.gate.live import LiveToolbox, open_live
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.hosts.foreign import AsyncBody, Body, ForeignTools
 from toolcharter.hosts.formats import Format, HostTool, formatted
-from toolcharter.hosts.pending import Asked, PendingApprovals, Question, collect_questions
+from toolcharter.hosts.pending import AskedQuestions, PendingApprovals, Question, collect_questions
 from toolcharter.hosts.results import HostResult, described, structured_value
 
 if TYPE_CHECKING:
@@ -376,7 +376,7 @@ class Host:
     def _to_host_result(
         self,
         result: ToolResult,
-        asked: Asked,
+        asked: AskedQuestions,
         name: str,
         args: Mapping[str, Any],
         caller: Caller | None,

@@ -23,9 +23,9 @@ MAX_AGE_S = 3600.0
 MAX_REDEEMED = 100_000
 """How many redeemed states are remembered; each is forgotten once it has expired."""
 
-Asked = dict[str, ApprovalRequest]
+AskedQuestions = dict[str, ApprovalRequest]
 """The questions of one call of a host, by the identifiers of the gate's calls in it."""
-_ASKED: ContextVar[Asked | None] = ContextVar("asked", default=None)
+_CURRENT_QUESTIONS: ContextVar[AskedQuestions | None] = ContextVar("asked", default=None)
 """The questions of the current call. Kept per context, because a host may give two calls the same identifier."""
 
 
@@ -83,7 +83,7 @@ class PendingApprovals:
         """Return the answer that was granted for exactly this call. Otherwise record the question, and return None."""
         with self._lock:
             answer = self._granted.pop((request.call_id, _question_digest(request)), None)
-        asked = _ASKED.get()
+        asked = _CURRENT_QUESTIONS.get()
         if answer is None and asked is not None:
             asked[request.call_id] = request
         return answer
@@ -158,14 +158,14 @@ class PendingApprovals:
 
 
 @contextmanager
-def collect_questions() -> Generator[Asked]:
+def collect_questions() -> Generator[AskedQuestions]:
     """Collect the questions of the call in the `with` block: of this task or thread, and of threads that it starts."""
-    asked: Asked = {}
-    token = _ASKED.set(asked)
+    asked: AskedQuestions = {}
+    token = _CURRENT_QUESTIONS.set(asked)
     try:
         yield asked
     finally:
-        _ASKED.reset(token)
+        _CURRENT_QUESTIONS.reset(token)
 
 
 def _parse_caller(said: Mapping[str, Any]) -> Caller:

@@ -107,7 +107,7 @@ def compile_conditions(when: Mapping[str, Any] | None) -> Mapping[str, Callable[
     return {name: compile_condition(schema) for name, schema in (when or {}).items()}
 
 
-def condition(schema: Any) -> Condition:
+def build_condition(schema: Any) -> Condition:
     """Compile *schema* and keep it with its test.
 
     Raises:

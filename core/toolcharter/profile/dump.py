@@ -32,20 +32,20 @@ def profile_values(profile: Profile) -> dict[str, Any]:
         "ask": to_json_values(profile.ask),
         "allow": to_json_values(profile.allow),
         "capabilities": _without_defaults(profile.capabilities),
-        "availability": [_availability(entry) for entry in profile.availability],
+        "availability": [_dump_availability(entry) for entry in profile.availability],
         "toolsets": to_json_values(profile.toolsets),
         "groups": to_json_values(profile.groups),
         "approvals": _without_defaults(profile.approvals),
-        "session_guards": _guards(profile.session_guards),
-        "limits": _limits(profile),
+        "session_guards": _dump_guards(profile.session_guards),
+        "limits": _dump_limits(profile),
         "notify": [_without_defaults(entry) for entry in profile.notify],
         "runner": profile.runner,
-        "store": None if profile.store is None else profile.store.written(),
+        "store": None if profile.store is None else profile.store.to_plain(),
         "extensions": dict(profile.extensions),
         "plugins": dict(profile.plugins),
-        "hidden": _hidden(profile),
+        "hidden": _dump_hidden(profile),
         "events": _without_defaults(profile.events),
-        "cases": [_case(case) for case in profile.cases],
+        "cases": [_dump_case(case) for case in profile.cases],
         "missing_ok": list(profile.missing_ok),
     }
     return {
@@ -53,7 +53,7 @@ def profile_values(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _hidden(profile: Profile) -> list[Any] | None:
+def _dump_hidden(profile: Profile) -> list[Any] | None:
     if profile.hidden == DEFAULT_HIDDEN:
         return None
     return [one.glob if one.containing is None else one._asdict() for one in profile.hidden]
@@ -88,7 +88,7 @@ def _without_defaults(setting: Any) -> dict[str, Any]:
     return {name: value for name, value in to_json_values(given).items() if name != "place"}
 
 
-def _availability(entry: Availability) -> dict[str, Any]:
+def _dump_availability(entry: Availability) -> dict[str, Any]:
     fields = _without_defaults(entry)
     callers = dict(fields.pop("callers", {}))
     callers = {name: value for name, value in callers.items() if value is not None}
@@ -97,7 +97,7 @@ def _availability(entry: Availability) -> dict[str, Any]:
     return {"for": callers, **fields}
 
 
-def _guards(memory: SessionGuards) -> dict[str, Any]:
+def _dump_guards(memory: SessionGuards) -> dict[str, Any]:
     reading = _without_defaults(memory.read_before_write)
     lists = ("depends_on", "skip_duplicate", "after_call")
     streak = memory.read_streak
@@ -114,7 +114,7 @@ def _guards(memory: SessionGuards) -> dict[str, Any]:
     return {key: value for key, value in guards.items() if value}
 
 
-def _limits(profile: Profile) -> dict[str, Any]:
+def _dump_limits(profile: Profile) -> dict[str, Any]:
     limits, rates = profile.tool_limits, profile.rates
     names = [*limits, *(name for name in rates.tools if name not in limits)]
     tools = {
@@ -131,6 +131,6 @@ def _limits(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _case(case: Case) -> dict[str, Any]:
+def _dump_case(case: Case) -> dict[str, Any]:
     fields = {name: getattr(case, name) for name in ("name", "tool", "args", "expect", "reason", "stage")}
     return {name: value for name, value in fields.items() if value not in (None, {})}

@@ -229,7 +229,7 @@ class StoreUrl(NamedTuple):
     env: str = ""
     place: str = ""
 
-    def resolved(self, environ: Mapping[str, str]) -> str:
+    def resolve_url(self, environ: Mapping[str, str]) -> str:
         """Return the URL, from the environment variable if there is one.
 
         Raises:
@@ -243,7 +243,7 @@ class StoreUrl(NamedTuple):
             raise ConfigurationError([Fault(self.place, "store", what, "Set it to a URL such as `sqlite:`.")])
         return url
 
-    def written(self) -> str | dict[str, str]:
+    def to_plain(self) -> str | dict[str, str]:
         """Return the setting as a profile has it."""
         return {"env": self.env} if self.env else self.url
 

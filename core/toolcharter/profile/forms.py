@@ -14,7 +14,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter, Va
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from toolcharter.api.policy import field_docstrings
-from toolcharter.profile.conditions import Condition, condition
+from toolcharter.profile.conditions import Condition, build_condition
 from toolcharter.profile.names import NAME, NAME_FIX, anchored, fold_tool_name
 from toolcharter.profile.nodes import Located, LocatedText, entries, to_plain
 from toolcharter.profile.rules import Rule, parse_rule
@@ -90,7 +90,7 @@ class Cache:
         """
         key = repr(schema)
         if key not in self._conditions:
-            self._conditions[key] = condition(schema)
+            self._conditions[key] = build_condition(schema)
         return self._conditions[key]
 
 

@@ -92,13 +92,13 @@ def _literals(text: str, escapable: str) -> list[str]:
         if character == "*":
             literals.append([])
         elif character == "\\":
-            literals[-1].append(_escaped(next(characters, ""), escapable))
+            literals[-1].append(_check_escaped(next(characters, ""), escapable))
         else:
             literals[-1].append(character)
     return ["".join(literal) for literal in literals]
 
 
-def _escaped(character: str, escapable: str) -> str:
+def _check_escaped(character: str, escapable: str) -> str:
     if not character:
         raise GlobError(r"'\': nothing follows the last backslash; write '\\'")
     if character not in escapable:

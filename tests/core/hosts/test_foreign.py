@@ -155,12 +155,12 @@ def test_a_schema_that_the_host_changes_later_is_another(host: Host) -> None:
 
 def test_invented_names_do_not_pile_up(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model may call any number of tools that do not exist."""
-    monkeypatch.setattr(foreign, "MAX_KNOWN", 3)
+    monkeypatch.setattr(foreign, "MAX_PIPELINES", 3)
     reasons = {host.govern(f"invented_{number}", {}, lambda _: "ran").result.reason for number in range(10)}
     [(_, tools)] = host._foreign.values()
 
     assert reasons == {"not_in_allow"}
-    assert len(tools._known) <= 3
+    assert len(tools._pipelines) <= 3
     assert host.govern("search_notes", {}, lambda _: "ran").text == "ran"
 
 

@@ -37,15 +37,15 @@ def test_a_variable_holds_the_url() -> None:
     """It is read at each start; the digest holds its name."""
     store = StoreUrl("", "STORE", "p.yaml:3:1")
 
-    assert store.resolved({"STORE": "sqlite:"}) == "sqlite:"
-    assert store.without_password() == store.written() == {"env": "STORE"}
+    assert store.resolve_url({"STORE": "sqlite:"}) == "sqlite:"
+    assert store.without_password() == store.to_plain() == {"env": "STORE"}
 
 
 @pytest.mark.parametrize(("environ", "what"), [({}, "is not set"), ({"STORE": SECRET}, "does not hold a URL")])
 def test_a_variable_without_a_url_stops_the_start(environ: dict[str, str], what: str) -> None:
     """What it holds is not shown."""
     with pytest.raises(ConfigurationError) as refused:
-        StoreUrl("", "STORE", "p.yaml:3:1").resolved(environ)
+        StoreUrl("", "STORE", "p.yaml:3:1").resolve_url(environ)
 
     assert str(refused.value) == f"p.yaml:3:1: store: the variable 'STORE' {what}.\nSet it to a URL such as `sqlite:`."
 

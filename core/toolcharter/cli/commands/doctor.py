@@ -37,7 +37,7 @@ def command(
     must arrive: a dry run, or a call of a stand-in. Tools that only read files are called. Nothing is
     changed. Events go only to the sinks that --events names. Exit status 1 if a check failed.
     """
-    findings = list(doctor.examine(profile, inventory.resolve_workspace(workspace), caller, events))
+    findings = list(doctor.run_checks(profile, inventory.resolve_workspace(workspace), caller, events))
     failed = any(finding.result == "failed" for finding in findings)
     if as_json:
         print_json({"ok": not failed, "findings": [finding._asdict() for finding in findings]})

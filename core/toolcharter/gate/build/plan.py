@@ -229,7 +229,7 @@ def _load_tool_channels(
 def _resolve_store_url(profile: Profile, faults: list[Fault]) -> str:
     """Return the URL of the profile's store; empty if it names none, or if it has a fault, which goes to *faults*."""
     try:
-        return "" if profile.store is None else profile.store.resolved(os.environ)
+        return "" if profile.store is None else profile.store.resolve_url(os.environ)
     except ConfigurationError as error:
         faults.extend(error.faults)
         return ""
