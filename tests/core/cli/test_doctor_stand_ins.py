@@ -57,7 +57,7 @@ def test_a_check_that_fails_before_a_tool_that_is_not_staged_is_found(run, site)
 def enter_twice(stage: Any, ctx: Any) -> None:
     for _ in range(2):
         try:
-            stage._returned(ctx, stage._function.call(**ctx.values))
+            stage._record_return(ctx, stage._function.call(**ctx.values))
         except ToolError as error:
             stage._failed(ctx, error)
 
@@ -66,7 +66,7 @@ def enter_twice(stage: Any, ctx: Any) -> None:
     ("changes", "told"),
     [
         pytest.param(
-            {"gate.stages.s7_body.BodyStage.run": lambda self, ctx: self._returned(ctx, "from nowhere")},
+            {"gate.stages.s7_body.BodyStage.run": lambda self, ctx: self._record_return(ctx, "from nowhere")},
             "the call entered the tool 0 times, not once; it ended as ok at stage None: None",
             id="the body is left out",
         ),
