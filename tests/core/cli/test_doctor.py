@@ -70,7 +70,7 @@ def test_a_broken_gate_is_found_and_no_body_is_entered(run, desk, site, monkeypa
         site, ("    ctx = rt.start", "    open('acted', 'w').close()\n        ctx = rt.start"), ("staged=True,", "")
     )
     monkeypatch.setattr(ToolPolicyView, "decide", lambda *_: ALLOWED)
-    monkeypatch.setattr(ToolPolicyView, "constant", ALLOWED)
+    monkeypatch.setattr(ToolPolicyView, "constant_decision", ALLOWED)
 
     result = run(*DOCTOR)
 

@@ -59,7 +59,7 @@ def enter_twice(stage: Any, ctx: Any) -> None:
         try:
             stage._record_return(ctx, stage._function.call(**ctx.values))
         except ToolError as error:
-            stage._failed(ctx, error)
+            stage._record_exception(ctx, error)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def enter_twice(stage: Any, ctx: Any) -> None:
         ),
         pytest.param(
             {
-                "policy.evaluate.ToolPolicyView.constant": None,
+                "policy.evaluate.ToolPolicyView.constant_decision": None,
                 "policy.evaluate.ToolPolicyView.decide": lambda *_: Decision("deny", "mode", "odd"),
             },
             f"the call wrote the events {FOUR}; expected: {THREE}",
