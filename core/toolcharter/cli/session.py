@@ -47,7 +47,7 @@ def live_toolbox_session(
         workspace=workspace,
         caller=caller,
         events=None if quiet else events,
-        last_approver=_ask_at_the_terminal,
+        last_approver=_ask_at_terminal,
     )
     with _close_and_report(live.close, lambda: live.current):
         live.settle()
@@ -64,7 +64,7 @@ def toolbox_session(
         ConfigurationError: The profile or the installation has faults. It holds all of them.
     """
     toolbox = build_open.build_toolbox(
-        profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_the_terminal
+        profile, workspace=workspace, caller=caller, events=events, last_approver=_ask_at_terminal
     )
     with _close_and_report(toolbox.close, lambda: toolbox):
         yield toolbox
@@ -88,7 +88,7 @@ def _close_and_report(close: Callable[[], None], get_current: "Callable[[], Tool
             _report(f"{toolbox.lost_notifications} notifications were lost: {toolbox.lost_notification_because}")
 
 
-def _ask_at_the_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
+def _ask_at_terminal(request: "ApprovalRequest") -> "ApprovalAnswer | None":
     """Ask the user at the terminal that started the command. Without a terminal, there is no answer."""
     return terminal.TerminalApprover()(request)
 

@@ -163,7 +163,7 @@ def _build_foreign_tool(
 
 
 def _build_with_own_checks(toolbox: Toolbox, profile_tool: BuiltTool, *, is_async: bool) -> BuiltTool:
-    """Build a copy of the profile's tool *profile_tool* with a body of the host; its arguments, rules and own checks stay."""
+    """Build a copy of *profile_tool* with a body of the host; its arguments, rules and own checks stay."""
     name = profile_tool.spec.name
 
     def run(**values: Any) -> Any:

@@ -66,7 +66,7 @@ _FORBIDDEN = frozenset(
 """Audit events of effects on files, processes and networks. Opening a file for writing is forbidden, too."""
 
 
-class Forbidden(RuntimeError):
+class ForbiddenEffect(RuntimeError):
     """An effect that is forbidden; raised by the operation that was tried."""
 
 
@@ -84,14 +84,14 @@ class Effects:
         """Check one audit event.
 
         Raises:
-            Forbidden: The event is an effect on the outside world, during a phase.
+            ForbiddenEffect: The event is an effect on the outside world, during a phase.
         """
         if not self._active:
             return
         what = self._find_effect(event, args)
         if what is not None:
             self._found.append(what)
-            raise Forbidden(what)
+            raise ForbiddenEffect(what)
 
     def _find_effect(self, event: str, args: tuple[Any, ...]) -> str | None:
         if event == "open":

@@ -20,7 +20,7 @@ from toolcharter.gate.observe import ContractBroken
 from toolcharter.gate.toolbox import Toolbox
 from toolcharter.loader.load import load_plugins
 from toolcharter.loader.scan import InstalledPlugins
-from toolcharter.testing.effects import Effects, Forbidden
+from toolcharter.testing.effects import Effects, ForbiddenEffect
 from toolcharter.testing.samples import sample_arguments, sample_policies
 from toolcharter.testing.toolboxes import toolbox_of
 
@@ -121,7 +121,7 @@ def _probe_extension(spec: ExtensionSpec[Any], guesses: Guesses, effects: Effect
         with effects.phase(built, quiet=True):
             try:
                 spec.build(effects.workspace, policy)
-            except Forbidden:
+            except ForbiddenEffect:
                 pass  # `effects` has recorded it.
             except Exception as error:  # noqa: BLE001 - a foreign constructor may raise anything
                 built.append(f"fails: {type(error).__name__}: {error}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolcharter.testing.effects import Effects, Forbidden
+from toolcharter.testing.effects import Effects, ForbiddenEffect
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_what_acts_on_the_world_is_noted_and_forbidden(effects: Effects, event: 
     """It is told even if the plugin swallows the exception."""
     found: list[str] = []
 
-    with effects.phase(found), pytest.raises(Forbidden):
+    with effects.phase(found), pytest.raises(ForbiddenEffect):
         effects(event, args)
 
     assert found == [told]
@@ -55,7 +55,7 @@ def test_looking_counts_only_where_quiet_is_asked(effects: Effects, event: str, 
     try:
         with effects.phase(quiet, quiet=True):
             effects(event, args)
-    except Forbidden:
+    except ForbiddenEffect:
         pass
 
     assert (loud, quiet) == ([], quietly)
@@ -95,7 +95,7 @@ def test_nothing_is_judged_outside_of_phases_and_where_permitted(effects: Effect
     with effects.phase(found):
         with effects.permitted():
             effects("subprocess.Popen", ())
-        with pytest.raises(Forbidden):
+        with pytest.raises(ForbiddenEffect):
             effects("os.fork", ())
 
     assert found == ["os.fork "]

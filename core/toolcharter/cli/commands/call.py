@@ -42,9 +42,9 @@ def command(
     VALUE is converted to the type that the tool's schema asks for: a number, a boolean, JSON or
     text. Repeat a key, or give JSON, for a list. Exit status 1 if the call was denied or failed.
     """
-    given = CallArguments(tool, words, text, profile, workspace)
+    call_arguments = CallArguments(tool, words, text, profile, workspace)
     with live_toolbox_session(profile, workspace, events, caller, quiet_for_people=True) as live:
-        result = live.call(tool, given.args(live.current))
+        result = live.call(tool, call_arguments.args(live.current))
     _show(result, as_json=as_json)
     stop(0 if result.outcome == "ok" else 1)
 

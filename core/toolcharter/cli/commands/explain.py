@@ -42,9 +42,9 @@ def command(
     matched, and what would have to change. Arguments are given as for 'call'. Exit status 0 for
     every outcome.
     """
-    given = CallArguments(tool, words, text, profile, workspace)
+    call_arguments = CallArguments(tool, words, text, profile, workspace)
     with toolbox_session(profile, workspace, events, caller) as toolbox:
-        explanation = toolbox.explain(tool, given.args(toolbox))
+        explanation = toolbox.explain(tool, call_arguments.args(toolbox))
     if as_json:
         print_json(explanation.plain())
     else:
