@@ -124,7 +124,7 @@ class HiddenGlob(NamedTuple):
     """Only files that hold this text in their first 64 KiB."""
 
 
-def _to_hidden_glob(text: str, _: Cache) -> HiddenGlob:
+def _to_glob(text: str, _: Cache) -> HiddenGlob:
     if re.fullmatch(_HIDDEN, text) is None:
         raise mismatch(*_HIDDEN_WORDS)
     return HiddenGlob(str(text))
@@ -139,10 +139,7 @@ def _require_hiding(globs: tuple[HiddenGlob, ...]) -> tuple[HiddenGlob, ...]:
 
 
 HiddenGlobs = Annotated[
-    tuple[
-        Annotated[HiddenGlob, TextOr(HiddenGlob, _to_hidden_glob, {"type": "string", "pattern": anchored(_HIDDEN)})],
-        ...,
-    ],
+    tuple[Annotated[HiddenGlob, TextOr(HiddenGlob, _to_glob, {"type": "string", "pattern": anchored(_HIDDEN)})], ...],
     list_of("a list of globs"),
     AfterValidator(_require_hiding),
 ]
