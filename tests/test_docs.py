@@ -262,7 +262,7 @@ def test_faults_of_tools_are_listed() -> None:
     gate = "".join(path.read_text() for path in (ROOT / "core/toolcharter/gate").rglob("*.py"))
     row = next(row for row in rows(doc("events.md"), "field") if row[0] == "`fault`")
 
-    assert set(quoted(row[2])) == set(re.findall(r'\.fault\("(\w+)"\)', gate))
+    assert set(quoted(row[2])) == set(re.findall(r'\.add_fault\("(\w+)"\)', gate))
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "Makefile"])

@@ -272,7 +272,7 @@ def _unavailable(message: str) -> Verdict:
     return Verdict("deny", Reason.APPROVAL_UNAVAILABLE, message)
 
 
-class ApproverCancelled(Exception):
+class Cancelled(Exception):
     """An approver cancelled itself, or tried to exit the process, although no caller had cancelled the question."""
 
 
@@ -282,7 +282,7 @@ async def _await_until_deadline(question: Question, awaitable: Awaitable[Any]) -
     Raises:
         TimeoutError: The time is up, or the question was withdrawn. The awaitable is cancelled, and abandoned if it
             does not end.
-        ApproverCancelled: The awaitable cancelled itself.
+        Cancelled: The awaitable cancelled itself.
     """
     loop = asyncio.get_running_loop()
     withdrawn = asyncio.Event()
@@ -299,7 +299,7 @@ async def _await_until_deadline(question: Question, awaitable: Awaitable[Any]) -
             task.add_done_callback(_retrieve_exception)
             task.cancel()
     if task.cancelled():
-        raise ApproverCancelled
+        raise Cancelled
     return task.result()
 
 
@@ -307,7 +307,7 @@ async def _without_system_exit(awaitable: Awaitable[Any]) -> Any:
     try:
         return await awaitable
     except SystemExit as error:  # In a task it would end the loop, and everything that runs on it.
-        raise ApproverCancelled from error
+        raise Cancelled from error
 
 
 def _retrieve_exception(task: "asyncio.Task[Any]") -> None:
