@@ -12,7 +12,7 @@ import pytest
 import toolcharter
 
 HERE = Path(__file__).parent
-PARTS = ["plugin", "stage", "scenarios", "waiting", "record", "measure"]
+PARTS = ["plugin", "scenario_run", "scenarios", "waiting_scenarios", "record", "measure"]
 METADATA = "Metadata-Version: 2.1\nName: toolcharter-golden\nVersion: 1.0\n"
 TOOLS = """
     echo aecho quick aquick body abody isolated parent forever files early changing command printing

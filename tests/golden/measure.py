@@ -22,7 +22,7 @@ TIMES = 5
 """Now and then a clock's next second, or a cache that is full, costs a call more; the least of so many is told."""
 
 
-class Count:
+class EntryRecorder:
     """Notes each entry of a function of the core while it is on."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Count:
             self.entered.append(f"{code.co_filename[len(CORE) + 1 :]}:{code.co_qualname}")
 
     @contextmanager
-    def on(self) -> Generator[None]:
+    def recording(self) -> Generator[None]:
         """Count what runs in here."""
         sys.setprofile(self)
         try:
@@ -44,30 +44,30 @@ class Count:
             sys.setprofile(None)
 
 
-def counted(act: Callable[[], object]) -> list[str]:
+def warm_entries(act: Callable[[], object]) -> list[str]:
     """What *act* enters when it is warm."""
     for _ in range(WARM):
         act()
-    return min((_once(act) for _ in range(TIMES)), key=len)
+    return min((_entries_once(act) for _ in range(TIMES)), key=len)
 
 
-def _once(act: Callable[[], object]) -> list[str]:
-    count = Count()
-    with count.on():
+def _entries_once(act: Callable[[], object]) -> list[str]:
+    recorder = EntryRecorder()
+    with recorder.recording():
         act()
-    return count.entered
+    return recorder.entered
 
 
-async def awaited(act: Callable[[], Any]) -> list[str]:
+async def warm_entries_async(act: Callable[[], Any]) -> list[str]:
     """The same of what has to be awaited."""
     for _ in range(WARM):
         await act()
     found: list[list[str]] = []
     for _ in range(TIMES):
-        count = Count()
-        with count.on():
+        recorder = EntryRecorder()
+        with recorder.recording():
             await act()
-        found.append(count.entered)
+        found.append(recorder.entered)
     return min(found, key=len)
 
 
@@ -91,16 +91,16 @@ def main(folder: Path) -> dict[str, list[str]]:
     hi, bad = {"word": "hi"}, {"word": "bad"}
     found: dict[str, list[str]] = {}
     with profile(**rules, **limits) as toolbox:
-        found["sync"] = counted(lambda: toolbox.call("quick", hi))
-        found["async caller"] = asyncio.run(awaited(lambda: toolbox.acall("quick", hi)))
-        found["async tool"] = asyncio.run(awaited(lambda: toolbox.acall("aquick", hi)))
-        found["denied"] = counted(lambda: toolbox.call("quick", bad))
+        found["sync"] = warm_entries(lambda: toolbox.call("quick", hi))
+        found["async caller"] = asyncio.run(warm_entries_async(lambda: toolbox.acall("quick", hi)))
+        found["async tool"] = asyncio.run(warm_entries_async(lambda: toolbox.acall("aquick", hi)))
+        found["denied"] = warm_entries(lambda: toolbox.call("quick", bad))
     with profile(**rules, **limits, extensions={"watch": {"answers": {}}}) as toolbox:
-        found["one check"] = counted(lambda: toolbox.call("quick", hi))
+        found["one check"] = warm_entries(lambda: toolbox.call("quick", hi))
     with profile(allow=["bash:cat *", "bash:wc *"]) as toolbox:
         # Another line each time, of the same form: no decision is remembered.
         lines = (f"cat {number}.txt | wc -l" for number in range(WARM + TIMES))
-        found["judged command"] = counted(lambda: toolbox.decide("command", {"line": next(lines)}))
+        found["judged command"] = warm_entries(lambda: toolbox.decide("command", {"line": next(lines)}))
     return found
 
 

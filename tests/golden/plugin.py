@@ -451,7 +451,7 @@ class Person:
         self.asked: list[Any] = []
 
     @property
-    def left(self) -> int:
+    def answers_left(self) -> int:
         """How many answers are left."""
         return len(self._answers)
 
@@ -462,6 +462,6 @@ class Person:
         return answer(request) if callable(answer) else answer
 
 
-def named(answer: Any, name: str, message: str | None = None) -> ApprovalAnswer:
+def answer_by(answer: Any, name: str, message: str | None = None) -> ApprovalAnswer:
     """An answer of somebody."""
     return ApprovalAnswer(answer, approver=name, message=message)

@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
-from . import scenarios, waiting
+from . import scenarios, waiting_scenarios
 from .plugin import RAN, RELEASE, STARTED
-from .stage import SCENARIOS, Stage
+from .scenario_run import SCENARIOS, ScenarioRun
 
-MODULES = (scenarios, waiting)
+MODULES = (scenarios, waiting_scenarios)
 """What registers scenarios."""
 
 
@@ -17,13 +17,13 @@ def main(folder: Path, records: Path) -> None:
         RELEASE.clear()
         STARTED.clear()
         RAN.clear()
-        stage = Stage(folder / name, play.__doc__ or "")
+        run = ScenarioRun(folder / name, play.__doc__ or "")
         try:
-            play(stage)
+            play(run)
         finally:
             RELEASE.set()
-            stage.close()
-        (records / f"{name}.txt").write_text(stage.record())
+            run.close()
+        (records / f"{name}.txt").write_text(run.record())
 
 
 if __name__ == "__main__":

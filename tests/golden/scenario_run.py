@@ -1,4 +1,4 @@
-"""`Stage`: where one golden scenario plays, and what is written down of it.
+"""`ScenarioRun`: where one golden scenario plays, and what is written down of it.
 
 Runs in an environment of its own, and uses what the package root, profiles and the command offer: the record must survive
 any change of what lies behind them.
@@ -17,7 +17,7 @@ from typing import Any
 
 from toolcharter import Caller, LiveToolbox, Toolbox, build_tools, open_live
 
-Scenario = Callable[["Stage"], None]
+Scenario = Callable[["ScenarioRun"], None]
 SCENARIOS: dict[str, Scenario] = {}
 _FRAMES = ('{"event":"toolbox.open"', '{"event":"toolbox.close"')
 _MASKS = [
@@ -42,7 +42,7 @@ def scenario(function: Scenario) -> Scenario:
     return function
 
 
-class Stage:
+class ScenarioRun:
     """One scenario: a workspace, a profile, toolboxes whose events go to a file, and the record."""
 
     def __init__(self, folder: Path, said: str) -> None:
@@ -87,41 +87,43 @@ class Stage:
 
     def call(self, toolbox: Any, tool: str, args: Mapping[str, Any], **ids: Any) -> None:
         """Make one call and write down what came of it."""
-        self._act(f"call {tool} {_shown(args)}", lambda: toolbox.call(tool, args, **ids))
+        self._note_outcome(f"call {tool} {_describe_args(args)}", lambda: toolbox.call(tool, args, **ids))
 
     async def acall(self, toolbox: Any, tool: str, args: Mapping[str, Any], **ids: Any) -> None:
         """The same from asynchronous code."""
-        with self._noting(f"acall {tool} {_shown(args)}") as note:
+        with self._noted(f"acall {tool} {_describe_args(args)}") as note:
             note(await toolbox.acall(tool, args, **ids))
 
     def decide(self, toolbox: Any, tool: str, args: Mapping[str, Any]) -> None:
         """Write down what the call would meet."""
-        self._act(f"decide {tool} {_shown(args)}", lambda: toolbox.decide(tool, args))
+        self._note_outcome(f"decide {tool} {_describe_args(args)}", lambda: toolbox.decide(tool, args))
 
     async def adecide(self, toolbox: Any, tool: str, args: Mapping[str, Any]) -> None:
         """The same from asynchronous code."""
-        with self._noting(f"adecide {tool} {_shown(args)}") as note:
+        with self._noted(f"adecide {tool} {_describe_args(args)}") as note:
             note(await toolbox.adecide(tool, args))
 
     def explain(self, tool: str, args: Mapping[str, Any], *words: str) -> None:
         """Write down what `toolcharter explain --json` prints of a call under the last profile."""
         command = ["explain", tool, "--args", json.dumps(args), "--profile", str(self.folder / "golden.yaml"), "--json"]
         command += ["--workspace", str(self.workspace), "--events", "file:/dev/null", *words]
-        printed, status = _run(command)
-        self.note(f"explain {tool} {_shown(args)} {' '.join(words)}".rstrip(), f"exit status {status}\n{printed}")
+        printed, status = _run_command(command)
+        self.note(
+            f"explain {tool} {_describe_args(args)} {' '.join(words)}".rstrip(), f"exit status {status}\n{printed}"
+        )
 
     def note(self, title: str, value: Any = "") -> None:
         """Write one part of the record."""
         self._lines.append(f"## {title}")
         if value != "":
-            self._lines.append(value if isinstance(value, str) else _json(value))
+            self._lines.append(value if isinstance(value, str) else _to_json(value))
 
-    def _act(self, title: str, act: Callable[[], Any]) -> None:
-        with self._noting(title) as note:
+    def _note_outcome(self, title: str, act: Callable[[], Any]) -> None:
+        with self._noted(title) as note:
             note(act())
 
     @contextlib.contextmanager
-    def _noting(self, title: str) -> Generator[Callable[[Any], None]]:
+    def _noted(self, title: str) -> Generator[Callable[[Any], None]]:
         held: list[Any] = []
         try:
             yield held.append
@@ -153,7 +155,7 @@ class Stage:
         return _OWN_ID.sub(lambda found: known.setdefault(found[0], f"<call {len(known) + 1}>"), text)
 
 
-def _run(command: list[str]) -> tuple[str, Any]:
+def _run_command(command: list[str]) -> tuple[str, Any]:
     """What `python -m toolcharter` prints, run in this process, and its exit status."""
     held, out, status = sys.argv, io.TextIOWrapper(io.BytesIO(), write_through=True), None
     sys.argv = ["toolcharter", *command]
@@ -168,20 +170,20 @@ def _run(command: list[str]) -> tuple[str, Any]:
     return out.read().strip(), status
 
 
-def _shown(args: Any) -> str:
+def _describe_args(args: Any) -> str:
     return json.dumps(args) if isinstance(args, dict) else type(args).__name__
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     """A result, a decision, a request: all fields, in their order."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     elif isinstance(value, tuple) and (fields := getattr(value, "_fields", None)):
         value = {field: getattr(value, field) for field in fields}
-    return json.dumps(value, indent=1, ensure_ascii=False, default=_plain)
+    return json.dumps(value, indent=1, ensure_ascii=False, default=_to_plain)
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     return dict(value) if isinstance(value, Mapping) else str(value)
