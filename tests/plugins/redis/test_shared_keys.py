@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import redis
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.plugins.stores.places import REDIS, RedisPlaces, redis_places
 from tests.waiting import until
@@ -217,10 +217,10 @@ def test_a_running_service_lists_and_calls_what_hdn_registers(
     with open_store(url) as stores:
         service = Service(configured(tmp_path, {"bot": PROFILE}), stores=stores)
         with (
-            serving(create_app(service, auth=Named())) as address,
+            serving(create_app(service, auth=HeaderAuthenticator())) as address,
             httpx.Client(base_url=address, timeout=60) as client,
         ):
-            client.headers.update(being("ann", "operator,caller,viewer"))
+            client.headers.update(identity_headers("ann", "operator,caller,viewer"))
 
             def listed() -> list[str]:
                 return [one["id"] for one in client.get("/api/v1/tools").json()["tools"]]

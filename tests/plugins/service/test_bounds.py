@@ -20,7 +20,7 @@ from toolcharter_service.calls.records import StoredCall
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
-from .people import Named, being
+from .header_identity import HeaderAuthenticator, identity_headers
 from .serving import configured, serving
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
     file = configured(place, {"reviewer": PROFILE, "coder": PROFILE})
     service = Service(file, stores=StoreHandle(MemoryEngine))
     with (
-        serving(create_app(service, auth=Named())) as url,
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
         httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
     ):
         yield service, client, place
@@ -80,7 +80,7 @@ def test_acts_of_administration_reach_the_sinks(started: tuple[Service, httpx.Cl
     _, client, place = started
     body = {"name": "hello", "command": "echo hello"}
 
-    made = client.post("/v1/tools/custom", json=body, headers=being("ann", "operator"))
+    made = client.post("/v1/tools/custom", json=body, headers=identity_headers("ann", "operator"))
 
     events = [json.loads(line) for line in (place / "events.jsonl").read_text().splitlines()]
     [told] = [one for one in events if one.get("action") == "custom_tool.created"]
@@ -101,7 +101,7 @@ def test_what_an_agent_says_of_a_tool_holds_for_its_own_calls(started: tuple[Ser
     """Otherwise one agent could close a tool for all others of its tenant."""
     service, client, _ = started
     Path(service.config.tenants["acme"].agents["coder"].workspace, "a.txt").write_text("text")
-    coder, reviewer = (being(name, "caller", agents=[name]) for name in ("coder", "reviewer"))
+    coder, reviewer = (identity_headers(name, "caller", agents=[name]) for name in ("coder", "reviewer"))
     record = {
         "id": "read_file",
         "name": "read_file",
@@ -125,8 +125,8 @@ def test_a_key_is_of_the_person_too(started: tuple[Service, httpx.Client, Path])
     Path(service.config.tenants["acme"].agents["coder"].workspace, "b.txt").write_text("text")
     call, key = {"tool": "read_file", "args": {"path": "b.txt"}}, {"Idempotency-Key": "k", "X-Agent-ID": "coder"}
 
-    first = client.post("/v1/calls", json=call, headers={**being("ci", "caller", agents=["coder"]), **key})
-    second = client.post("/v1/calls", json=call, headers={**being("ci", "caller"), **key})
+    first = client.post("/v1/calls", json=call, headers={**identity_headers("ci", "caller", agents=["coder"]), **key})
+    second = client.post("/v1/calls", json=call, headers={**identity_headers("ci", "caller"), **key})
 
     assert first.status_code == 200, first.text
     assert (second.status_code, second.json()["reason"]) == (422, "idempotency_key_reused")
@@ -158,7 +158,7 @@ def test_who_is_bound_to_agents_answers_for_those(started: tuple[Service, httpx.
     service, client, _ = started
     for agent in ("reviewer", "coder"):
         service.store("acme").put(question(agent))
-    ann = being("ann", "approver", agents=["reviewer"])
+    ann = identity_headers("ann", "approver", agents=["reviewer"])
     body = {"answer": "allow_once", "digest": "d"}
 
     listed = client.get("/v1/approvals", headers=ann).json()["approvals"]
@@ -173,7 +173,7 @@ def test_who_is_bound_to_agents_answers_for_those(started: tuple[Service, httpx.
 def test_who_is_bound_to_agents_runs_the_place_for_those(started: tuple[Service, httpx.Client, Path]) -> None:
     """Neither servers, which are for all, nor grants, requests and tools of other agents are theirs to change."""
     _, client, _ = started
-    ada, bound = being("ada", "admin"), being("bo", "admin", agents=["reviewer"])
+    ada, bound = identity_headers("ada", "admin"), identity_headers("bo", "admin", agents=["reviewer"])
     server = {"transport": "stdio", "command": "npx", "args": ["x"]}
     made = [
         client.put("/v1/mcp/servers/srv", json=server, headers=ada),
@@ -181,7 +181,7 @@ def test_who_is_bound_to_agents_runs_the_place_for_those(started: tuple[Service,
         client.post(
             "/v1/mcp/requests",
             json={"server": "srv", "scope": "agent", "subject": "coder"},
-            headers=being("cal", "caller", agents=["coder"]),
+            headers=identity_headers("cal", "caller", agents=["coder"]),
         ),
         client.post("/v1/tools/custom", json={"name": "theirs", "command": "echo 1", "agent_id": "coder"}, headers=ada),
         client.post("/api/v1/tools", json={**TOOL, "id": "coders"}, headers={**ada, "X-Agent-ID": "coder"}),

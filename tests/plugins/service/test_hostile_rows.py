@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import sqlalchemy as sa
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.waiting import until
 
@@ -48,7 +48,7 @@ ask: ["bash:echo *"]
 approvals: {timeout_s: 60}
 extensions: {registry: {extend: true}}
 """
-ADMIN = being("ada", "admin")
+ADMIN = identity_headers("ada", "admin")
 SERVICE = "toolcharter-service"
 KINDS: tuple[tuple[str, str, type[StoreRecord]], ...] = (
     ("", SERVICE, TokenRecord),
@@ -261,7 +261,7 @@ def test_columns_of_other_types_are_no_500(tmp_path: Path) -> None:
     database = sa.create_engine(f"sqlite:///{tmp_path}/db/store.db")
     wrong: dict[str, str] = {}
     with (
-        serving(create_app(service, auth=Named())) as url,
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
         httpx.Client(base_url=url, trust_env=False, timeout=60, headers=ADMIN) as client,
     ):
         for column, value in (

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured
 
 from toolcharter import ApprovalRequest, Caller, StoreHandle, StoreUnavailable
@@ -26,7 +26,7 @@ mode: ask
 tools: {bash: {}}
 approvals: {timeout_s: 60}
 """
-ANN = being("ann", "approver")
+ANN = identity_headers("ann", "approver")
 BOT = Requester("bot-token", "id-bot-token")
 
 
@@ -74,7 +74,7 @@ async def place(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator
     """A service with `PROFILE`, or with the profile that a test is given."""
     stores = StoreHandle(MemoryEngine)
     service = Service(configured(tmp_path, {"reviewer": getattr(request, "param", PROFILE)}), stores=stores)
-    app = create_app(service, auth=Named())
+    app = create_app(service, auth=HeaderAuthenticator())
     await service.start()
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
@@ -109,11 +109,11 @@ async def test_a_denial_has_the_words_of_who_denied(place: Place) -> None:
 @pytest.mark.parametrize(
     ("more", "status", "reason"),
     [
-        ({"who": being("bot-token", "approver")}, 403, "own_call"),
-        ({"who": being("bot-token", "admin")}, 403, "own_call"),
-        ({"who": being("cal", "caller")}, 403, "role_missing"),
-        ({"who": being("vera", "viewer")}, 403, "role_missing"),
-        ({"who": being("ann", "approver", tenant="other")}, 404, "unknown_approval"),
+        ({"who": identity_headers("bot-token", "approver")}, 403, "own_call"),
+        ({"who": identity_headers("bot-token", "admin")}, 403, "own_call"),
+        ({"who": identity_headers("cal", "caller")}, 403, "role_missing"),
+        ({"who": identity_headers("vera", "viewer")}, 403, "role_missing"),
+        ({"who": identity_headers("ann", "approver", tenant="other")}, 404, "unknown_approval"),
         ({"digest": "0" * 64}, 409, "digest_differs"),
     ],
 )
@@ -137,7 +137,7 @@ async def test_a_person_does_not_answer_for_their_own_token(place: Place) -> Non
     question = await place.waiting()
 
     assert (await place.answer(question)).json()["reason"] == "own_call"
-    assert (await place.answer(question, who=being("bea", "approver"))).status_code == 200
+    assert (await place.answer(question, who=identity_headers("bea", "approver"))).status_code == 200
     assert (await asyncio.wait_for(call, 60)).outcome == "ok"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, leaving, serving, until_event
 
 from toolcharter.guards.store.handle import StoreHandle
@@ -19,7 +19,7 @@ from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
 pytestmark = pytest.mark.slow
-ANN = being("ann", "caller,viewer,operator")
+ANN = identity_headers("ann", "caller,viewer,operator")
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def workers(place: Path, stores: StoreHandle) -> Iterator[tuple[str, str]]:
     first = Service(configured(place), stores=stores)
     second = Service(first.file, stores=stores)
     with (
-        serving(create_app(first, auth=Named())) as one,
-        serving(create_app(second, auth=Named())) as two,
+        serving(create_app(first, auth=HeaderAuthenticator())) as one,
+        serving(create_app(second, auth=HeaderAuthenticator())) as two,
     ):
         yield one, two
 
@@ -104,7 +104,7 @@ def test_every_route_that_calls_keeps_to_a_key(workers: tuple[str, str], counter
 def test_a_key_is_its_owners(workers: tuple[str, str], counter: Path) -> None:
     """Another principal with the same key makes another call, and sees nothing of the first."""
     mine = _append(workers[0], "k-owner", "mine.txt")
-    theirs = _append(workers[0], "k-owner", "theirs.txt", being("bob", "caller"))
+    theirs = _append(workers[0], "k-owner", "theirs.txt", identity_headers("bob", "caller"))
 
     assert [one.json()["outcome"] for one in (mine, theirs)] == ["ok", "ok"]
     assert (counter / "theirs.txt").exists()
@@ -206,7 +206,12 @@ def test_a_stored_call_runs_by_itself_on_any_worker(workers: tuple[str, str]) ->
     found = _until_ended(workers[1], place)
     seen = [
         httpx.get(f"{workers[0]}{place}", headers=who, timeout=60).status_code
-        for who in (ANN, being("eve", "caller"), being("vic", "viewer"), being("ann", "admin", tenant="other"))
+        for who in (
+            ANN,
+            identity_headers("eve", "caller"),
+            identity_headers("vic", "viewer"),
+            identity_headers("ann", "admin", tenant="other"),
+        )
     ]
 
     assert (answer.status_code, answer.json()["state"]) == (202, "queued")

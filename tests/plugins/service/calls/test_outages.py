@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from typing_extensions import override
 
@@ -28,7 +28,7 @@ from toolcharter_service.service import Service
 
 pytestmark = pytest.mark.slow
 T = TypeVar("T")
-ANN = being("ann", "caller,viewer")
+ANN = identity_headers("ann", "caller,viewer")
 SOON_S = 60.0
 
 
@@ -89,7 +89,7 @@ class Place:
 def place(tmp_path: Path) -> Iterator[Place]:
     """One that is served."""
     made = Place(tmp_path)
-    with serving(create_app(made.service, auth=Named())) as made.url:
+    with serving(create_app(made.service, auth=HeaderAuthenticator())) as made.url:
         yield made
 
 
@@ -181,7 +181,7 @@ def test_who_has_waited_longest_is_next(tmp_path: Path, monkeypatch: pytest.Monk
     place = Place(tmp_path)
     for number, name in enumerate("fbeacd"):
         place.store.put(_queued(name * 32, 1_000 + number))
-    with serving(create_app(place.service, auth=Named())):
+    with serving(create_app(place.service, auth=HeaderAuthenticator())):
         ended = [place.ended(name * 32) for name in "fbeacd"]
 
     assert [one.id[0] for one in sorted(ended, key=lambda one: one.finished_at or "")] == [*"fbeacd"]

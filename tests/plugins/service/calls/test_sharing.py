@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.waiting import until
 
@@ -17,7 +17,7 @@ from toolcharter_service.service import Service
 from toolcharter_service.workers.process_bus import ProcessBus
 
 pytestmark = pytest.mark.slow
-ANN = being("ann", "caller,viewer,operator")
+ANN = identity_headers("ann", "caller,viewer,operator")
 
 
 class Heard(ProcessBus):
@@ -52,7 +52,7 @@ def two(
     first = Service(configured(tmp_path), stores=stores)
     second = Service(first.file, stores=stores)
     bus = Heard()
-    apps = [create_app(each, auth=Named()) for each in (first, second)]
+    apps = [create_app(each, auth=HeaderAuthenticator()) for each in (first, second)]
     for service in (first, second):
         service.bus.close()
         service.bus = bus

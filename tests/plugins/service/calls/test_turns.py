@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured
 
 from toolcharter import StoreUnavailable, open_store
@@ -28,7 +28,7 @@ mode: ask
 tools: {bash: {}}
 approvals: {timeout_s: 60}
 """
-ANN, BOT = being("ann", "approver"), being("bot", "caller,operator")
+ANN, BOT = identity_headers("ann", "approver"), identity_headers("bot", "caller,operator")
 CALL = {"tool": "bash", "args": {"command": "echo once >>ran.txt"}}
 
 
@@ -37,7 +37,7 @@ class Process:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.app = create_app(service, auth=Named())
+        self.app = create_app(service, auth=HeaderAuthenticator())
         self.client = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://127.0.0.1")
 
     async def leave(self) -> str:

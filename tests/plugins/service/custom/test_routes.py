@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 
 from toolcharter.guards.store.handle import StoreHandle
@@ -24,9 +24,9 @@ extensions: {registry: {extend: true}}
 tools: {read_file: {}}
 allow: ["custom:*"]
 """
-OPERATOR = being("ann", "operator")
-VIEWER = being("vic", "viewer")
-BOT, OTHER = (being(f"{name}-token", "caller", agents=[name]) for name in ("bot", "other"))
+OPERATOR = identity_headers("ann", "operator")
+VIEWER = identity_headers("vic", "viewer")
+BOT, OTHER = (identity_headers(f"{name}-token", "caller", agents=[name]) for name in ("bot", "other"))
 SECRET = "".join(chr(97 + number * 11 % 26) for number in range(24))
 SAY: dict[str, Any] = {"name": "say", "command": "echo {{.x}}", "parameters": {"x": "string"}}
 
@@ -44,7 +44,10 @@ def service(tmp_path_factory: pytest.TempPathFactory, engine_of_all: MemoryEngin
 
 @pytest.fixture(scope="module")
 def http(service: Service) -> Iterator[httpx.Client]:
-    with serving(create_app(service, auth=Named())) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with (
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
         yield client
 
 
@@ -156,7 +159,9 @@ def test_who_may(http: httpx.Client) -> None:
     for headers, status in ((BOT, 403), (VIEWER, 403), ({}, 401)):
         assert http.post("/v1/tools/custom", json=SAY, headers=headers).status_code == status
     assert http.get("/v1/tools/custom", headers=BOT).status_code == 403
-    assert http.get("/v1/tools/custom", headers=being("eve", "viewer", tenant="nobody")).json() == {"tools": []}
+    assert http.get("/v1/tools/custom", headers=identity_headers("eve", "viewer", tenant="nobody")).json() == {
+        "tools": []
+    }
 
 
 def test_a_change_keeps_name_and_agent(http: httpx.Client) -> None:

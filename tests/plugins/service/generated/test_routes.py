@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import PROFILE, configured, serving
 
 from toolcharter.guards.store.handle import StoreHandle
@@ -24,9 +24,9 @@ tools: {execute_code: {languages: [python]}, read_file: {}}
 extensions: {registry: {extend: true}}
 allow: ["bash:python3 -", "custom:*"]
 """
-BOT, OTHER = (being(f"{name}-token", "caller", agents=[name]) for name in ("bot", "reviewer"))
-ANN, VIC = being("ann", "approver"), being("vic", "viewer")
-BOUND = being("bea", "approver", agents=["reviewer"])
+BOT, OTHER = (identity_headers(f"{name}-token", "caller", agents=[name]) for name in ("bot", "reviewer"))
+ANN, VIC = identity_headers("ann", "approver"), identity_headers("vic", "viewer")
+BOUND = identity_headers("bea", "approver", agents=["reviewer"])
 CODE = '''def parse_lines(text=""):
     """Parse lines of JSON."""
     return {"lines": text.splitlines()}
@@ -45,7 +45,10 @@ def http(tmp_path_factory: pytest.TempPathFactory, engine: MemoryEngine) -> Iter
     interpret = {"enabled": True, "proposals": True, "max_pending": 2}
     file = configured(place, {"bot": RUNS, "reviewer": PROFILE}, interpret=interpret)
     service = Service(file, stores=StoreHandle(lambda: engine))
-    with serving(create_app(service, auth=Named())) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with (
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
         yield client
 
 
@@ -75,7 +78,7 @@ def test_the_life_of_a_proposal(http: httpx.Client) -> None:
     call = {"tool": tool, "args": {"stdin": '{"text": "x\\ny"}'}}
     assert http.post("/v1/calls", json=call, headers=BOT).json()["reason"] == "unknown_tool"
     assert [review(http, tool, who).status_code for who in (BOT, VIC, BOUND)] == [403, 403, 404]
-    own = being("bot-token", "approver")
+    own = identity_headers("bot-token", "approver")
     assert review(http, tool, own).json()["reason"] == "own_proposal"
     [shown] = http.get("/api/v1/proposals?status=pending", headers=ANN).json()["proposals"]
     assert (shown["id"], shown["agent"], shown["code"].startswith(CODE)) == (tool, "bot", True)
@@ -133,7 +136,7 @@ def test_profile_decides_what_runs(http: httpx.Client) -> None:
 def test_nobody_registers_what_nobody_has_read(http: httpx.Client) -> None:
     """A record whose hash is right comes from a review all the same, whoever sends it."""
     record = build_record(CODE + "# unread", "", "", "2026-01-01T00:00:00Z").model_dump(mode="json")
-    for who in (BOT, being("olga", "operator"), being("root", "admin")):
+    for who in (BOT, identity_headers("olga", "operator"), identity_headers("root", "admin")):
         refused = http.post("/api/v1/tools", json=record, headers=who)
         assert (refused.status_code, refused.json()["reason"]) == (400, "invalid_record")
     bent = {**record, "exec": {**record["exec"], "args": ["-c", "import os"]}}

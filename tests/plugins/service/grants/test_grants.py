@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.rows import each_row
 from tests.samples import sample_rows
@@ -18,7 +18,7 @@ from toolcharter_service.grants.servers import NewServer
 from toolcharter_service.http.app import create_app
 from toolcharter_service.service import Service
 
-ADMIN, OPERATOR = being("ada", "admin"), being("otto", "operator")
+ADMIN, OPERATOR = identity_headers("ada", "admin"), identity_headers("otto", "operator")
 SERVER = {"transport": "stdio", "command": "npx", "args": ["@acme/issues"], "env": {"TOKEN": "t0psecret"}}
 
 
@@ -30,7 +30,10 @@ def stores() -> StoreHandle:
 @pytest.fixture
 def client(tmp_path: Path, stores: StoreHandle) -> Iterator[httpx.Client]:
     service = Service(configured(tmp_path), stores=stores)
-    with serving(create_app(service, auth=Named())) as address, httpx.Client(base_url=address, timeout=60) as client:
+    with (
+        serving(create_app(service, auth=HeaderAuthenticator())) as address,
+        httpx.Client(base_url=address, timeout=60) as client,
+    ):
         yield client
 
 
@@ -78,8 +81,8 @@ def test_grants_name_tools_that_exist(issues: httpx.Client, stores: StoreHandle)
 def test_only_administrators_grant(issues: httpx.Client) -> None:
     """Operators register servers; what opens them is another's word. Another tenant sees nothing of either."""
     assert grant(issues, "issues/grants/agent/bot", {}, OPERATOR).status_code == 403
-    assert grant(issues, "issues/grants/agent/bot", {}, being("bot", "caller")).status_code == 403
-    stranger = being("mallory", "admin", tenant="other")
+    assert grant(issues, "issues/grants/agent/bot", {}, identity_headers("bot", "caller")).status_code == 403
+    stranger = identity_headers("mallory", "admin", tenant="other")
     assert issues.get("/v1/mcp/servers/issues", headers=stranger).json()["reason"] == "unknown_server"
     assert grant(issues, "issues/grants/agent/bot", {}, stranger).json()["reason"] == "unknown_server"
 
@@ -100,7 +103,7 @@ def test_a_server_that_is_deleted_takes_its_grants_along(issues: httpx.Client, s
 def test_an_approved_request_makes_its_grant(issues: httpx.Client, stores: StoreHandle) -> None:
     """In one transaction, once, with what was asked for; what a grant had excluded stays excluded."""
     grant(issues, "issues/grants/agent/bot", {"tool_allow": [], "tool_deny": ["open"]})
-    bot = being("bot-token", "caller", agents=["bot"])
+    bot = identity_headers("bot-token", "caller", agents=["bot"])
     asked = issues.post(
         "/v1/mcp/requests", json={"server": "issues", "scope": "agent", "tool_allow": ["list"]}, headers=bot
     )
@@ -117,7 +120,7 @@ def test_an_approved_request_makes_its_grant(issues: httpx.Client, stores: Store
 
 def test_a_rejected_request_makes_none(issues: httpx.Client, stores: StoreHandle) -> None:
     """And nobody reviews what they asked for themselves, administrators neither."""
-    eve = being("eve", "caller")
+    eve = identity_headers("eve", "caller")
     asked = issues.post("/v1/mcp/requests", json={"server": "issues", "scope": "user", "reason": "please"}, headers=eve)
     issues.post(f"/v1/mcp/requests/{asked.json()['id']}/review", json={"approved": False, "note": "no"}, headers=ADMIN)
     own = issues.post("/v1/mcp/requests", json={"server": "issues", "scope": "user"}, headers=ADMIN)
@@ -143,7 +146,7 @@ def test_a_token_of_the_same_name_sees_no_requests_of_another_user(issues: httpx
     )
     stores.bound("acme", MCP_RECORDS).put(of_kim)
 
-    assert issues.get("/v1/mcp/requests", headers=being("eve", "caller")).json()["requests"] == []
+    assert issues.get("/v1/mcp/requests", headers=identity_headers("eve", "caller")).json()["requests"] == []
     assert len(issues.get("/v1/mcp/requests", headers=ADMIN).json()["requests"]) == 1
 
 
@@ -151,7 +154,10 @@ def test_a_user_asks_for_itself(issues: httpx.Client) -> None:
     """And for nobody else."""
     body = {"server": "issues", "scope": "user", "subject": "ada"}
 
-    assert issues.post("/v1/mcp/requests", json=body, headers=being("eve", "caller")).json()["reason"] == "other_user"
+    assert (
+        issues.post("/v1/mcp/requests", json=body, headers=identity_headers("eve", "caller")).json()["reason"]
+        == "other_user"
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +171,7 @@ def test_a_user_asks_for_itself(issues: httpx.Client) -> None:
 )
 def test_a_request_is_for_who_asks(issues: httpx.Client, body: dict[str, Any], reason: str) -> None:
     """A token of one agent asks for no other, and a user for itself."""
-    answer = issues.post("/v1/mcp/requests", json=body, headers=being("bot-token", "caller", agents=["bot"]))
+    answer = issues.post("/v1/mcp/requests", json=body, headers=identity_headers("bot-token", "caller", agents=["bot"]))
 
     assert answer.json()["reason"] == reason
 
@@ -178,7 +184,7 @@ def test_nobody_reviews_what_the_own_token_has_asked_for(issues: httpx.Client, s
     stores.bound("acme", MCP_RECORDS).put(record)
 
     own = issues.post("/v1/mcp/requests/r1/review", json={"approved": True}, headers=ADMIN)
-    other = issues.post("/v1/mcp/requests/r1/review", json={"approved": True}, headers=being("eve", "admin"))
+    other = issues.post("/v1/mcp/requests/r1/review", json={"approved": True}, headers=identity_headers("eve", "admin"))
 
     assert (own.status_code, own.json()["reason"], other.status_code) == (403, "own_request", 200)
 
@@ -187,7 +193,7 @@ def test_an_approved_request_keeps_the_shorter_time(issues: httpx.Client, stores
     """Neither it nor what a grant excludes was asked about."""
     body = {"tool_allow": ["list"], "tool_deny": ["open"], "config_overrides": {"timeout_s": 2.0}}
     assert grant(issues, "issues/grants/agent/bot", body).status_code == 200
-    bot = being("bot-token", "caller", agents=["bot"])
+    bot = identity_headers("bot-token", "caller", agents=["bot"])
     made = issues.post("/v1/mcp/requests", json={"server": "issues", "scope": "agent"}, headers=bot).json()
 
     issues.post(f"/v1/mcp/requests/{made['id']}/review", json={"approved": True}, headers=ADMIN)

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.plugins.service.workers.machines import Machines
 from tests.waiting import until
@@ -25,7 +25,7 @@ extensions: {mcp_bridge: {extend: true, registered: true, servers: {}, trust: fi
 allow: ["mcp:*"]
 """
 TOOL = "mcp__raw__echo"
-BOT = being("bot-token", "caller", agents=["bot"])
+BOT = identity_headers("bot-token", "caller", agents=["bot"])
 
 
 @pytest.fixture(params=["host", "remote"])
@@ -54,7 +54,7 @@ def test_listing_and_call_agree(tmp_path: Path, project_root: Path, profile: str
     service = Service(configured(tmp_path, {"bot": profile}), stores=stores)
     store = stores.bound("acme", MCP_RECORDS)
     with (
-        serving(create_app(service, auth=Named())) as url,
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
         httpx.Client(base_url=url, trust_env=False, headers=BOT, timeout=60) as client,
     ):
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
 from tests.plugins.service.auth.issuing import Issuer, signed
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.waiting import until
 
@@ -99,9 +99,9 @@ def test_a_server_whose_name_turns_inside_is_not_connected(
     resolver = Resolver()
     monkeypatch.setattr(socket, "getaddrinfo", resolver)
     service = Service(configured(tmp_path, {"bot": PROFILE}), stores=StoreHandle(MemoryEngine))
-    ada, bot = being("ada", "admin"), being("bot", "caller", agents=["bot"])
+    ada, bot = identity_headers("ada", "admin"), identity_headers("bot", "caller", agents=["bot"])
     with (
-        serving(create_app(service, auth=Named())) as url,
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
         httpx.Client(base_url=url, trust_env=False, timeout=60, headers=ada) as client,
     ):
         refused = {}

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.waiting import until
 
@@ -25,8 +25,8 @@ extensions: {mcp_bridge: {extend: true, registered: true, servers: {}, trust: fi
 ask: ["mcp:*"]
 approvals: {timeout_s: 60}
 """
-BOT = being("bot-token", "caller", agents=["bot"])
-ANN = being("ann", "approver")
+BOT = identity_headers("bot-token", "caller", agents=["bot"])
+ANN = identity_headers("ann", "approver")
 CALL = {"tool": "mcp__raw__echo", "args": {"text": "x"}}
 SOON_S = 60.0
 
@@ -41,7 +41,7 @@ def test_a_grant_that_is_taken_back_closes_calls_that_wait(tmp_path: Path, proje
     store.put(McpServerRecord(name="raw", transport="stdio", command=sys.executable, args=(str(program), str(orders))))
     store.put(McpAgentGrant(server="raw", agent="bot"))
     with (
-        serving(create_app(service, auth=Named())) as url,
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
         httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
     ):
         results: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 
 from toolcharter.guards.store.handle import StoreHandle
@@ -31,10 +31,10 @@ tools: {read_file: {}, write_file: {}, list_files: {}, text_search: {}, json_par
 allow: ["bash:echo *", "bash:false", "bash:sleep *", "custom:*"]
 limits: {timeout_s: 10, per: agent, tools: {list_files: {calls_per_minute: 70}}}
 """
-OPERATOR = being("ann", "operator,caller")
-VIEWER = being("vic", "viewer")
-BOT = being("bot-token", "caller", agents=["bot"])
-OTHER = being("other-token", "caller", agents=["other"])
+OPERATOR = identity_headers("ann", "operator,caller")
+VIEWER = identity_headers("vic", "viewer")
+BOT = identity_headers("bot-token", "caller", agents=["bot"])
+OTHER = identity_headers("other-token", "caller", agents=["other"])
 ECHO = {"type": "cmd", "cmd": "echo", "args": ["hello {name}"]}
 
 
@@ -55,7 +55,10 @@ def service(place: Path, stores: StoreHandle) -> Service:
 
 @pytest.fixture(scope="module")
 def http(service: Service) -> Iterator[httpx.Client]:
-    with serving(create_app(service, auth=Named())) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with (
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
         yield client
 
 
@@ -218,7 +221,7 @@ def test_who_may(http: httpx.Client) -> None:
 
 def test_another_tenants_tools_are_not_seen(http: httpx.Client) -> None:
     """Whoever asks."""
-    stranger = being("eve", "viewer", tenant="nobody")
+    stranger = identity_headers("eve", "viewer", tenant="nobody")
 
     assert http.get("/api/v1/tools", headers=stranger).json() == {"tools": []}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 
 from toolcharter.guards.store.handle import StoreHandle
@@ -26,7 +26,7 @@ def service(place: Path, stores: StoreHandle) -> Service:
 @pytest.fixture(scope="module")
 def url(service: Service) -> Iterator[str]:
     """Where it listens."""
-    with serving(create_app(service, auth=Named())) as address:
+    with serving(create_app(service, auth=HeaderAuthenticator())) as address:
         yield address
 
 
@@ -38,20 +38,22 @@ def test_tools_and_usage_are_shown(service: Service, url: str) -> None:
     called = httpx.post(
         f"{url}/v1/calls",
         json={"tool": "list_files", "args": {}},
-        headers={**being("ada", "caller"), "X-Agent-ID": "reviewer"},
+        headers={**identity_headers("ada", "caller"), "X-Agent-ID": "reviewer"},
         timeout=60,
     )
     assert called.status_code == 200, called.text
 
     end = time.monotonic() + 60
     while True:
-        tools = httpx.get(f"{url}/api/tools", headers=being("mo", "viewer"), timeout=60).json()
+        tools = httpx.get(f"{url}/api/tools", headers=identity_headers("mo", "viewer"), timeout=60).json()
         if "list_files" in tools["metrics"]:
             break
         assert time.monotonic() < end, "the call was not counted"
         time.sleep(0.05)
-    usage = httpx.get(f"{url}/api/tools/usage", headers=being("mo", "viewer"), timeout=60).json()
-    others = httpx.get(f"{url}/api/tools/usage?agent_id=nobody", headers=being("mo", "viewer"), timeout=60).json()
+    usage = httpx.get(f"{url}/api/tools/usage", headers=identity_headers("mo", "viewer"), timeout=60).json()
+    others = httpx.get(
+        f"{url}/api/tools/usage?agent_id=nobody", headers=identity_headers("mo", "viewer"), timeout=60
+    ).json()
 
     ids = [tool["id"] for tool in tools["tools"]]
     assert ids == sorted(ids)
@@ -61,7 +63,9 @@ def test_tools_and_usage_are_shown(service: Service, url: str) -> None:
         ("list_files", "success", "result")
     ]
     assert others == {"agent_id": "nobody", "usage": []}
-    elsewhere = httpx.get(f"{url}/api/tools/usage", headers=being("mo", "viewer", tenant="zoo"), timeout=60).json()
+    elsewhere = httpx.get(
+        f"{url}/api/tools/usage", headers=identity_headers("mo", "viewer", tenant="zoo"), timeout=60
+    ).json()
     assert elsewhere["usage"] == []
 
 
@@ -80,5 +84,7 @@ def test_usage_is_for_those_who_may_see_it(
     url: str, query: str, roles: str, agents: list[str] | None, status: int
 ) -> None:
     """A token that is bound to agents sees theirs."""
-    answer = httpx.get(f"{url}/api/tools/usage{query}", headers=being("ada", roles, agents=agents), timeout=60)
+    answer = httpx.get(
+        f"{url}/api/tools/usage{query}", headers=identity_headers("ada", roles, agents=agents), timeout=60
+    )
     assert answer.status_code == status, answer.text

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named
+from tests.plugins.service.header_identity import HeaderAuthenticator
 from tests.plugins.service.serving import PROFILE, configured, serving
 
 from toolcharter import Bus, StoreHandle, ToolError, open_bus
@@ -120,7 +120,7 @@ def test_an_outcome_that_no_worker_writes_is_a_lost_worker(chunks: list[bytes], 
 def service(tmp_path: Path) -> Iterator[Service]:
     """A service whose tenant takes any agent."""
     made = Service(configured(tmp_path, {"*": PROFILE}), stores=StoreHandle(MemoryEngine))
-    with serving(create_app(made, auth=Named())):
+    with serving(create_app(made, auth=HeaderAuthenticator())):
         yield made
 
 

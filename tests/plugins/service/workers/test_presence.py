@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.waiting import until
 
@@ -27,12 +27,12 @@ def test_processes_of_the_service_and_workers_are_listed(machines: Machines) -> 
     service = Service(configured(place, bus=machines.server.url), stores=StoreHandle(MemoryEngine))
     machines.worker()
     with (
-        serving(create_app(service, auth=Named())) as url,
+        serving(create_app(service, auth=HeaderAuthenticator())) as url,
         httpx.Client(base_url=url, trust_env=False, timeout=60) as client,
     ):
 
         def listed(tenant: str = "acme") -> list[dict[str, Any]]:
-            answer = client.get("/v1/workers", headers=being("vera", "viewer", tenant=tenant))
+            answer = client.get("/v1/workers", headers=identity_headers("vera", "viewer", tenant=tenant))
             assert answer.status_code == 200, answer.text
             found: list[dict[str, Any]] = answer.json()["workers"]
             return found

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.plugins.nats.servers import NatsServer
-from tests.plugins.service.people import Named, being
+from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.waiting import until
 
@@ -21,7 +21,7 @@ def test_a_service_whose_bus_is_away_goes_on_and_says_so(tmp_path: Path, stores:
     server = NatsServer(tmp_path / "nats")
     server.start()
     service = Service(configured(tmp_path, bus=server.url), stores=stores)
-    with serving(create_app(service, auth=Named())) as url:
+    with serving(create_app(service, auth=HeaderAuthenticator())) as url:
 
         def away() -> list[str]:
             return list(httpx.get(f"{url}/readyz", timeout=60).json()["away"])
@@ -30,7 +30,10 @@ def test_a_service_whose_bus_is_away_goes_on_and_says_so(tmp_path: Path, stores:
         server.stop()
         until(lambda: away() == ["bus"])
         called = httpx.post(
-            f"{url}/v1/calls", json={"tool": "list_files", "args": {}}, headers=being("ada", "caller"), timeout=60
+            f"{url}/v1/calls",
+            json={"tool": "list_files", "args": {}},
+            headers=identity_headers("ada", "caller"),
+            timeout=60,
         )
         assert (called.status_code, called.json()["outcome"]) == (200, "ok"), called.text
         server.start()
@@ -41,7 +44,7 @@ def test_a_service_whose_bus_is_away_goes_on_and_says_so(tmp_path: Path, stores:
 def test_a_service_without_a_bus_has_one_within_its_process(tmp_path: Path, stores: StoreHandle) -> None:
     """For its own parts."""
     service = Service(configured(tmp_path), stores=stores)
-    with serving(create_app(service, auth=Named())):
+    with serving(create_app(service, auth=HeaderAuthenticator())):
         heard: list[tuple[str, bytes]] = []
         service.bus.subscribe("topic", lambda *message: heard.append(message))
         service.bus.publish("acme", "topic", b"hello")

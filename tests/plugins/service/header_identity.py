@@ -8,7 +8,7 @@ from toolcharter_service.auth import Principal, Role
 from toolcharter_service.http.problems import HttpProblem
 
 
-class Named:
+class HeaderAuthenticator:
     """Believes the header `X-Test-Is`: `tenant/name/role,role/agent,agent`, the last part for a token bound to agents."""
 
     async def principal(self, request: Request, /) -> Principal:
@@ -27,7 +27,9 @@ class Named:
         )
 
 
-def being(name: str, roles: str, *, tenant: str = "acme", agents: Iterable[str] | None = None) -> dict[str, str]:
+def identity_headers(
+    name: str, roles: str, *, tenant: str = "acme", agents: Iterable[str] | None = None
+) -> dict[str, str]:
     """The headers of *name*."""
     bound = "" if agents is None else "/" + ",".join(agents)
     return {"X-Test-Is": f"{tenant}/{name}/{roles}{bound}"}
