@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.plugins.stores.places import postgresql_places  # noqa: E402 - likewise
+from tests.plugins.stores.store_servers import run_postgresql  # noqa: E402 - likewise
 
 from chaos.clients import Storm  # noqa: E402 - the checkout is on the path by now
 from chaos.evidence import Evidence  # noqa: E402 - likewise
@@ -158,7 +158,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _end)
     with (
         tempfile.TemporaryDirectory(prefix="chaos") as place,
-        postgresql_places() as postgresql,
+        run_postgresql() as postgresql,
         running(given.folder or Path(place), postgresql, keeps_tmpfs=not given.short) as world,
     ):
         restoring = Restoring(world, random.Random(given.seed))

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import yaml
 from tests.plugins.nats.servers import NatsServer
-from tests.plugins.stores.places import PostgresqlPlaces
+from tests.plugins.stores.store_servers import PostgresqlServer
 
 from toolcharter import MCP_RECORDS, McpServerRecord, open_store
 from toolcharter_service.auth.principal import Role
@@ -34,7 +34,7 @@ DISK_MB = 1_000
 class World:
     """All processes and files below *folder*; `with running(...)` starts and ends them."""
 
-    def __init__(self, folder: Path, postgresql: PostgresqlPlaces, *, keeps_tmpfs: bool) -> None:
+    def __init__(self, folder: Path, postgresql: PostgresqlServer, *, keeps_tmpfs: bool) -> None:
         self.folder, self.postgresql = folder, postgresql
         self.nats = NatsServer(folder / "nats")
         self.disk = folder / "disk"
@@ -278,7 +278,7 @@ class World:
 
 
 @contextmanager
-def running(folder: Path, postgresql: PostgresqlPlaces, *, keeps_tmpfs: bool) -> Generator[World]:
+def running(folder: Path, postgresql: PostgresqlServer, *, keeps_tmpfs: bool) -> Generator[World]:
     """Start a world, and end it afterwards."""
     world = World(folder, postgresql, keeps_tmpfs=keeps_tmpfs)
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from tests.plugins.stores.places import PostgresqlPlaces, Rows, postgresql_places, row
+from tests.plugins.stores.store_servers import PostgresqlServer, Rows, row, run_postgresql
 from tests.rows import each_row
 
 from toolcharter import PluginError, Scope, StoreUnavailable, open_store
@@ -23,9 +23,9 @@ WORD = "hunter" + "2"
 
 
 @pytest.fixture(scope="module")
-def postgresql() -> Iterator[PostgresqlPlaces]:
+def postgresql() -> Iterator[PostgresqlServer]:
     """A server of these tests alone, which they stop."""
-    with postgresql_places() as places:
+    with run_postgresql() as places:
         yield places
 
 
@@ -54,7 +54,7 @@ def test_no_message_shows_the_password() -> None:
 
 
 @contextmanager
-def _paused(places: PostgresqlPlaces) -> Iterator[None]:
+def _paused(places: PostgresqlServer) -> Iterator[None]:
     """The server and all its processes stand still."""
     server = places.server.get_pid()
     assert server is not None
@@ -80,7 +80,7 @@ def _uses(rows: Rows) -> list[Callable[[], object]]:
 
 
 @pytest.mark.slow
-def test_a_server_that_was_away_comes_back_by_itself(postgresql: PostgresqlPlaces) -> None:
+def test_a_server_that_was_away_comes_back_by_itself(postgresql: PostgresqlServer) -> None:
     """While it is stopped or paused, every use is refused within its time; then all goes on."""
     with open_store(postgresql.new()) as store:
         rows = Rows(store.engine, SCOPE)
@@ -106,7 +106,7 @@ def test_a_server_that_was_away_comes_back_by_itself(postgresql: PostgresqlPlace
 
 
 @pytest.mark.slow
-def test_connections_that_the_server_has_closed_are_replaced(postgresql: PostgresqlPlaces) -> None:
+def test_connections_that_the_server_has_closed_are_replaced(postgresql: PostgresqlServer) -> None:
     """By the same use, as nothing had begun."""
     url = postgresql.new()
     with open_store(url) as store, open_store(url) as other:
@@ -120,7 +120,7 @@ def test_connections_that_the_server_has_closed_are_replaced(postgresql: Postgre
 
 
 @pytest.mark.slow
-def test_the_migrations_make_the_tables_that_are_used(postgresql: PostgresqlPlaces) -> None:
+def test_the_migrations_make_the_tables_that_are_used(postgresql: PostgresqlServer) -> None:
     """Neither knows a table, a column or an index that the other does not."""
     engine = PostgresqlDatabase(postgresql.new()).engine()
     with engine.connect() as connection:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import redis
-from tests.plugins.stores.places import REDIS, RedisPlaces, Rows, process, redis_places, row
+from tests.plugins.stores.store_servers import REDIS, RedisServer, Rows, process, row, run_redis
 
 from toolcharter import ExportedItem, ExportedRow, Scope, open_store
 from toolcharter_redis.names import LOCK_KEY
@@ -34,13 +34,13 @@ engine.replace_all(Content())
 
 
 @pytest.fixture
-def server() -> Iterator[RedisPlaces]:
+def server() -> Iterator[RedisServer]:
     """A server of this test alone."""
-    with redis_places() as places:
+    with run_redis() as places:
         yield places
 
 
-def test_a_restore_that_is_killed_leaves_nothing_for_good(server: RedisPlaces) -> None:
+def test_a_restore_that_is_killed_leaves_nothing_for_good(server: RedisServer) -> None:
     """Nobody sees its part of the new content, and the next restore has none of it."""
     url, scope = server.new(), Scope("acme", "acme-tests")
     client = redis.Redis.from_url(url.removeprefix("redis:"))

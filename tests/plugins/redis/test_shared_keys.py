@@ -11,7 +11,7 @@ import pytest
 import redis
 from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
-from tests.plugins.stores.places import REDIS, RedisPlaces, redis_places
+from tests.plugins.stores.store_servers import REDIS, RedisServer, run_redis
 from tests.waiting import until
 
 from toolcharter import PluginError, Store, StoreUnavailable, open_store
@@ -76,13 +76,13 @@ class Hdn:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[RedisPlaces]:
-    with redis_places() as places:
+def server() -> Iterator[RedisServer]:
+    with run_redis() as places:
         yield places
 
 
 @pytest.fixture
-def url(server: RedisPlaces) -> str:
+def url(server: RedisServer) -> str:
     """An empty database, whose plain keys are the tools of `acme`."""
     return server.new(migrated=False) + "&plain=acme"
 
@@ -194,7 +194,7 @@ def test_the_tenant_of_the_plain_keys_is_chosen_once(url: str, hdn: Hdn, store: 
         open_store(plain + "&plain=a:b")
 
 
-def test_an_archive_holds_what_the_other_program_has_registered(url: str, hdn: Hdn, server: RedisPlaces) -> None:
+def test_an_archive_holds_what_the_other_program_has_registered(url: str, hdn: Hdn, server: RedisServer) -> None:
     """And a restore writes it under the same keys."""
     hdn.register("theirs")
     other = server.new(migrated=False)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.plugins.nats.servers import NatsServer
-from tests.plugins.stores.places import postgresql_places
+from tests.plugins.stores.store_servers import run_postgresql
 from tests.ports import own_port
 from tests.test_docs_run import run_page
 
@@ -21,7 +21,7 @@ def test_what_the_page_shows_works(tmp_path: Path) -> None:
     bus = NatsServer(tmp_path / "nats")
     bus.start()
     try:
-        with postgresql_places() as databases:
+        with run_postgresql() as databases:
             replaced = {
                 "postgresql://tools@db.example.org/tools": f"'{databases.new(migrated=False)}'",
                 "nats://bus.example.org:4222": bus.url,

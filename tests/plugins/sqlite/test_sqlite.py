@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from tests.plugins.stores.places import PREPARE, Rows, row
+from tests.plugins.stores.store_servers import PREPARE, Rows, row
 from tests.rows import each_row
 
 import toolcharter_sqlite

@@ -4,11 +4,11 @@ from collections.abc import Generator
 from itertools import count
 
 import pytest
-from tests.plugins.stores.places import (
-    PostgresqlPlaces,
-    RedisPlaces,
+from tests.plugins.stores.store_servers import (
+    PostgresqlServer,
+    RedisServer,
     Rows,
-    SqlitePlaces,
+    SqliteFolder,
 )
 
 from toolcharter import Scope, StoreEngine, open_store
@@ -18,14 +18,14 @@ _TENANTS = count()
 
 
 @pytest.fixture(scope="session", params=ENGINES)
-def places(request: pytest.FixtureRequest) -> "PostgresqlPlaces | RedisPlaces | SqlitePlaces":
+def places(request: pytest.FixtureRequest) -> "PostgresqlServer | RedisServer | SqliteFolder":
     """Where stores of one kind are made."""
-    made: PostgresqlPlaces | RedisPlaces | SqlitePlaces = request.getfixturevalue(request.param)
+    made: PostgresqlServer | RedisServer | SqliteFolder = request.getfixturevalue(request.param)
     return made
 
 
 @pytest.fixture(scope="session")
-def shared_url(places: "PostgresqlPlaces | RedisPlaces | SqlitePlaces") -> str:
+def shared_url(places: "PostgresqlServer | RedisServer | SqliteFolder") -> str:
     """One store for all tests, which have a tenant of their own each."""
     return places.new()
 

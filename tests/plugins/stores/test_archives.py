@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Self
 
 import pytest
-from tests.plugins.stores.places import PostgresqlPlaces, RedisPlaces, Rows, SqlitePlaces, process, row
+from tests.plugins.stores.store_servers import PostgresqlServer, RedisServer, Rows, SqliteFolder, process, row
 
 from toolcharter import (
     EngineTransaction,
@@ -49,7 +49,7 @@ def _all(engine: StoreEngine) -> list[Exported]:
 
 
 @pytest.fixture
-def own(places: PostgresqlPlaces | RedisPlaces | SqlitePlaces) -> Iterator[StoreEngine]:
+def own(places: PostgresqlServer | RedisServer | SqliteFolder) -> Iterator[StoreEngine]:
     """A store of this test alone."""
     with open_store(places.new()) as store:
         yield store.engine
@@ -68,7 +68,7 @@ def _fill(engine: StoreEngine, scope: Scope) -> Rows:
 
 
 def test_a_store_goes_into_another_and_back(
-    places: PostgresqlPlaces | RedisPlaces | SqlitePlaces, own: StoreEngine
+    places: PostgresqlServer | RedisServer | SqliteFolder, own: StoreEngine
 ) -> None:
     """Rows with versions and numbers, lists and fences; found there by all that finds rows."""
     scopes = (Scope("acme", "acme-tests"), Scope("", "acme-tests"))
@@ -170,7 +170,7 @@ def test_an_export_is_one_moment_while_others_write(own: StoreEngine) -> None:
     assert (len(seen), len(set(seen))) == (300, 1)
 
 
-def test_a_killed_restore_changes_nothing(places: PostgresqlPlaces | RedisPlaces | SqlitePlaces) -> None:
+def test_a_killed_restore_changes_nothing(places: PostgresqlServer | RedisServer | SqliteFolder) -> None:
     """The process ends in the middle."""
     url, scope = places.new(), Scope("acme", "acme-tests")
     restoring = """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from pydantic import Field
-from tests.plugins.stores.places import PostgresqlPlaces, RedisPlaces, SqlitePlaces
+from tests.plugins.stores.store_servers import PostgresqlServer, RedisServer, SqliteFolder
 
 from toolcharter import CORE_RECORDS, RecordKind, SecretRecord, Store, StoreHandle, StoreRecord, open_store
 from toolcharter_stores import archive
@@ -46,7 +46,7 @@ def run(*args: str, typed: str | None = None, keys: str = KEYS[0]) -> Result:
 
 
 @pytest.fixture
-def url(places: "PostgresqlPlaces | RedisPlaces | SqlitePlaces", monkeypatch: pytest.MonkeyPatch) -> str:
+def url(places: "PostgresqlServer | RedisServer | SqliteFolder", monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("TOOLCHARTER_STORE_KEY", KEYS[0])
     return places.new()
 
@@ -83,7 +83,7 @@ def content(url: str, *, is_searched: bool = True) -> Any:
 
 
 def test_an_archive_goes_into_any_engine(
-    url: str, sqlite: SqlitePlaces, postgresql: PostgresqlPlaces, tmp_path: Path
+    url: str, sqlite: SqliteFolder, postgresql: PostgresqlServer, tmp_path: Path
 ) -> None:
     """With versions, lists, full text and fencing numbers; what is secret is not readable in it."""
     file = tmp_path / "a.gz"
@@ -105,7 +105,7 @@ def test_an_archive_goes_into_any_engine(
         assert (checked["secrets"], checked["items"], checked["faults"]) == (1_199, 6, [])
 
 
-def test_a_backup_is_of_one_moment(url: str, sqlite: SqlitePlaces, tmp_path: Path) -> None:
+def test_a_backup_is_of_one_moment(url: str, sqlite: SqliteFolder, tmp_path: Path) -> None:
     """While others write: of a pair that is always written together, both or neither are as they were."""
     with open_store(url) as handle:
         store = filled(handle, 100)
@@ -137,7 +137,7 @@ def test_a_backup_is_of_one_moment(url: str, sqlite: SqlitePlaces, tmp_path: Pat
 
 
 def test_an_archive_of_an_older_version_is_restored(
-    sqlite: SqlitePlaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sqlite: SqliteFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By each step from its form to the present one, in order; the version that wrote it refuses what the later one writes."""
     monkeypatch.setenv("TOOLCHARTER_STORE_KEY", KEYS[0])
@@ -223,7 +223,7 @@ def test_what_is_not_whole_changes_nothing(url: str, tmp_path: Path, damage: Any
     assert content(url) == before
 
 
-def test_an_archive_from_elsewhere_needs_a_word(sqlite: SqlitePlaces, tmp_path: Path) -> None:
+def test_an_archive_from_elsewhere_needs_a_word(sqlite: SqliteFolder, tmp_path: Path) -> None:
     """One that was changed, that has the signature of another, that another key has signed, or none; a key that was replaced signs on."""
     url, target = sqlite.new(), sqlite.new()
     files = {name: tmp_path / name for name in ("ours", "older", "changed", "moved", "theirs", "bare")}
@@ -268,7 +268,7 @@ def test_a_file_that_is_there_is_not_overwritten(url: str, tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.gz", "other"]
 
 
-def test_a_store_is_copied_into_an_empty_one(url: str, sqlite: SqlitePlaces) -> None:
+def test_a_store_is_copied_into_an_empty_one(url: str, sqlite: SqliteFolder) -> None:
     """Of whichever kind; what is there is replaced only if that is said."""
     target = sqlite.new()
     with open_store(url) as handle:
@@ -327,7 +327,7 @@ def test_faults_are_told(url: str) -> None:
     assert run("migrate", "--store", url).output == "The store has the current format.\n"
 
 
-def test_a_store_in_another_form_is_not_read(places: "PostgresqlPlaces | RedisPlaces | SqlitePlaces") -> None:
+def test_a_store_in_another_form_is_not_read(places: "PostgresqlServer | RedisServer | SqliteFolder") -> None:
     """What was never migrated says what to do; `migrate` does it."""
     new = places.new(migrated=False)
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
-from tests.plugins.stores.places import PostgresqlPlaces, RedisPlaces, Rows, SqlitePlaces
-from tests.plugins.stores.places import row as new_row
+from tests.plugins.stores.store_servers import PostgresqlServer, RedisServer, Rows, SqliteFolder
+from tests.plugins.stores.store_servers import row as new_row
 
 from toolcharter import Scope, StoreEngine, StoreUnavailable, open_store
 from toolcharter_stores.archive import ArchiveError, restore
@@ -99,7 +99,7 @@ def refused(engine: StoreEngine, file: Path, said: str, before: list[Any]) -> st
 
 
 def test_a_hostile_archive_changes_nothing(
-    places: PostgresqlPlaces | RedisPlaces | SqlitePlaces, tmp_path: Path
+    places: PostgresqlServer | RedisServer | SqliteFolder, tmp_path: Path
 ) -> None:
     """One sentence says what and in which line; the store can be read and written as before."""
     table = {
@@ -107,7 +107,7 @@ def test_a_hostile_archive_changes_nothing(
     }
     for number, form in enumerate((0, -5, True, "1", 1.0)):
         table[f"form {form!r}"] = "line 1: it is no archive", archive(tmp_path / f"form{number}", record(), form=form)
-    if isinstance(places, RedisPlaces):
+    if isinstance(places, RedisServer):
         for number, (name, lines) in enumerate(IN_REDIS.items()):
             table[name] = "Nothing is replaced", archive(tmp_path / f"redis{number}", *lines)
     os.mkfifo(tmp_path / "fifo")
@@ -125,7 +125,7 @@ def test_a_hostile_archive_changes_nothing(
     assert {name: what for name, what in wrong.items() if what} == {}
 
 
-def test_large_records_are_not_held_together(sqlite: SqlitePlaces, redis: RedisPlaces, tmp_path: Path) -> None:
+def test_large_records_are_not_held_together(sqlite: SqliteFolder, redis: RedisServer, tmp_path: Path) -> None:
     """An archive of 140 kB that unpacks to 140 MB needs a fraction of them, into a file and into a server."""
     large = [record(str(n), at=(1, n + 1), document=json.dumps({"x": "x" * 4_000_000})) for n in range(35)]
     file = archive(tmp_path / "a", *large)
@@ -142,7 +142,7 @@ def test_large_records_are_not_held_together(sqlite: SqlitePlaces, redis: RedisP
     assert told == [b"35 lines.\n"] * 2
 
 
-def test_what_another_program_wrote_is_told(sqlite: SqlitePlaces, tmp_path: Path) -> None:
+def test_what_another_program_wrote_is_told(sqlite: SqliteFolder, tmp_path: Path) -> None:
     """No backup that could not be restored is made; `check` and `rotate-key` name the record."""
     url = sqlite.new()
     with open_store(url) as handle:
@@ -178,7 +178,7 @@ def test_what_another_program_wrote_is_told(sqlite: SqlitePlaces, tmp_path: Path
     assert wrong == {}
 
 
-def test_one_hostile_record_keeps_no_other_from_a_new_key(sqlite: SqlitePlaces) -> None:
+def test_one_hostile_record_keeps_no_other_from_a_new_key(sqlite: SqliteFolder) -> None:
     """A cipher text that another program has moved from one tenant to another stays, and is named; no tenant reads it."""
     url, keys = sqlite.new(), ["11" * 32, "22" * 32]
     for tenant in ("a", "b", "c"):

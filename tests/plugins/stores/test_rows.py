@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
-from tests.plugins.stores.places import Rows, row
+from tests.plugins.stores.store_servers import Rows, row
 
 from toolcharter import EngineTransaction, Row, Scope, StoreConflict, StoreEngine, StoreUnavailable, ToolError
 from toolcharter_stores.sql.queries import MAX_SORTED

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import pytest
-from tests.plugins.stores.places import PostgresqlPlaces, Rows, SqlitePlaces, process, row
+from tests.plugins.stores.store_servers import PostgresqlServer, Rows, SqliteFolder, process, row
 
 from toolcharter import EngineTransaction, Scope, StoreConflict, StoreEngine, StoreUnavailable, open_store
 from toolcharter_stores.sql import transaction
@@ -310,7 +310,7 @@ def _count_and_exit(rows: Rows) -> NoReturn:
 
 
 @pytest.fixture
-def empty_url(places: PostgresqlPlaces | SqlitePlaces) -> str:
+def empty_url(places: PostgresqlServer | SqliteFolder) -> str:
     """A store without tables."""
     return places.new(migrated=False)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from tests.plugins.stores.places import PostgresqlPlaces
+from tests.plugins.stores.store_servers import PostgresqlServer
 
 from toolcharter import StoreTransaction, open_store
 from toolcharter_service.generated.records import ToolProposal, store_within_limit
@@ -24,7 +24,7 @@ def proposal(name: str) -> ToolProposal:
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
-def test_limit_holds_over_workers(engine: str, tmp_path: Path, postgresql: PostgresqlPlaces) -> None:
+def test_limit_holds_over_workers(engine: str, tmp_path: Path, postgresql: PostgresqlServer) -> None:
     """Each of several workers has looked for the proposal that it keeps before any of them writes."""
     url = postgresql.new() if engine == "postgresql" else f"sqlite://{tmp_path / 'store.sqlite3'}"
     together = Barrier(WORKERS)

