@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tests.ports import own_port
 
-from .worlds import PYTHON, SERVERS, World, accepts, eventually
+from .bridge_setup import PYTHON, SERVERS, BridgeSetup, accepts_connections, wait_until
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BridgeSetup]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with ExitStack() as stack:
-        yield World(tmp_path.resolve(), stack)
+        yield BridgeSetup(tmp_path.resolve(), stack)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def serve() -> Iterator[Callable[..., int]]:
             stack.callback(process.wait)
             stack.callback(process.kill)
             start.processes.append(process)  # type: ignore[attr-defined]
-            eventually(lambda: accepts(port))
+            wait_until(lambda: accepts_connections(port))
             return port
 
         start.processes = []  # type: ignore[attr-defined]

@@ -14,12 +14,12 @@ from tests.rows import each_row
 from toolcharter import build_tools
 from toolcharter.gate.build.open import open_toolbox, plan_profile
 
-from .worlds import PYTHON, SERVERS, World, eventually
+from .bridge_setup import PYTHON, SERVERS, BridgeSetup, wait_until
 
 pytestmark = pytest.mark.slow
 
 
-def test_a_server_of_the_sdk(world: World) -> None:
+def test_a_server_of_the_sdk(world: BridgeSetup) -> None:
     """Its tools are ours: validated here, answered there."""
     box = world.open({"calc": {"command": PYTHON, "args": [str(SERVERS / "sdk.py")]}})
 
@@ -35,7 +35,7 @@ def test_a_server_of_the_sdk(world: World) -> None:
     assert box.call("mcp__calc__shout", {"text": "a"}).text.splitlines()[1] == "A"
 
 
-def test_rules_look_at_arguments(world: World) -> None:
+def test_rules_look_at_arguments(world: BridgeSetup) -> None:
     """As those of any tool: by server and tool, by full name, by group."""
     world.orders("echo", "other", "third")
     world.allow = ["mcp:raw:echo(text=safe*)", "mcp__raw__other"]
@@ -48,7 +48,7 @@ def test_rules_look_at_arguments(world: World) -> None:
     assert box.call("mcp__raw__echo", {}).reason == "invalid_arguments"
 
 
-def test_groups_are_known_before_the_server_is(world: World) -> None:
+def test_groups_are_known_before_the_server_is(world: BridgeSetup) -> None:
     """A deny by group, or by name, is no misspelling although nothing runs yet."""
     world.orders("echo")
     path = world.profile({"raw": world.raw})
@@ -57,7 +57,7 @@ def test_groups_are_known_before_the_server_is(world: World) -> None:
         assert denied.call("mcp__raw__echo", {"text": "x"}).reason == "denied_by_rule"
 
 
-def test_lists_of_servers(world: World) -> None:
+def test_lists_of_servers(world: BridgeSetup) -> None:
     """What they leave out does not exist."""
     world.orders("echo", "other", "third", "fourth")
     box = world.open({"raw": {**world.raw, "allow": ["echo", "mcp__raw__other", "third"], "deny": ["third"]}})
@@ -65,7 +65,7 @@ def test_lists_of_servers(world: World) -> None:
     assert sorted(box) == ["mcp__raw__echo", "mcp__raw__other"]
 
 
-def test_facts_that_the_operator_knows(world: World) -> None:
+def test_facts_that_the_operator_knows(world: BridgeSetup) -> None:
     """Capabilities and safety are the profile's word, never the server's."""
     world.orders({"name": "echo", "annotations": {"readOnlyHint": True}})
     box = world.open({"raw": {**world.raw, "capabilities": ["net:read"], "safety": "low"}})
@@ -73,7 +73,7 @@ def test_facts_that_the_operator_knows(world: World) -> None:
     assert (box["mcp__raw__echo"].capabilities, box["mcp__raw__echo"].safety) == (frozenset({"net:read"}), "low")
 
 
-def test_the_environment_is_clean_and_secrets_are_masked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_clean_and_secrets_are_masked(world: BridgeSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values come by reference, and appear in no result and no event."""
     secret = "-".join(("correct", "horse", "battery", str(os.getpid())))
     monkeypatch.setenv("BRIDGE_TEST_VALUE", secret)
@@ -92,7 +92,7 @@ def test_the_environment_is_clean_and_secrets_are_masked(world: World, monkeypat
     assert not {"BRIDGE_TEST_OTHER", "BRIDGE_TEST_VALUE", "XDG_STATE_HOME", "VIRTUAL_ENV"} & found.keys()
 
 
-def test_a_variable_that_is_not_set(world: World) -> None:
+def test_a_variable_that_is_not_set(world: BridgeSetup) -> None:
     """The server is not started, and the note says why."""
     world.orders("echo")
     live = world.live({"raw": {**world.raw, "env": {"GIVEN": {"env": "BRIDGE_TEST_MISSING"}}}})
@@ -101,7 +101,7 @@ def test_a_variable_that_is_not_set(world: World) -> None:
     assert world.log == []
 
 
-def test_without_a_runner_nothing_starts(world: World) -> None:
+def test_without_a_runner_nothing_starts(world: BridgeSetup) -> None:
     """Servers are programs of unbounded tools."""
     world.orders("echo")
     world.runner = None
@@ -111,7 +111,7 @@ def test_without_a_runner_nothing_starts(world: World) -> None:
     assert world.log == []
 
 
-def test_a_server_that_is_switched_off(world: World) -> None:
+def test_a_server_that_is_switched_off(world: BridgeSetup) -> None:
     """Is not started, and has no tools."""
     world.orders("echo")
     box = world.open({"raw": {**world.raw, "enabled": False}})
@@ -119,7 +119,7 @@ def test_a_server_that_is_switched_off(world: World) -> None:
     assert ([*box], world.log) == ([], [])
 
 
-def test_nothing_is_started_where_a_profile_is_tried(world: World) -> None:
+def test_nothing_is_started_where_a_profile_is_tried(world: BridgeSetup) -> None:
     """Cases are decided by the tools that are known."""
     world.orders("echo")
     world.open({"raw": world.raw})
@@ -156,7 +156,7 @@ RESULTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("result", "text"), RESULTS)
-def test_results(world: World, result: dict[str, Any], text: str | None) -> None:
+def test_results(world: BridgeSetup, result: dict[str, Any], text: str | None) -> None:
     """Texts stand below each other; of what is no text, only what it is."""
     world.orders("result", result=result)
     box = world.open({"raw": world.raw}, mark_output=False)
@@ -169,7 +169,7 @@ def test_results(world: World, result: dict[str, Any], text: str | None) -> None
     )
 
 
-def test_long_results_are_cut(world: World) -> None:
+def test_long_results_are_cut(world: BridgeSetup) -> None:
     """At the limit, and structured content beyond it is left out."""
     content = [{"type": "text", "text": "x" * 60}, {"type": "text", "text": "y" * 60}]
     world.orders("result", result={"content": content, "structuredContent": {"a": "z" * 200}})
@@ -190,7 +190,7 @@ def test_long_results_are_cut(world: World) -> None:
         pytest.param("result", "input_required", "asks for input", id="asks"),
     ],
 )
-def test_calls_that_fail(world: World, tool: str, reason: str, said: str) -> None:
+def test_calls_that_fail(world: BridgeSetup, tool: str, reason: str, said: str) -> None:
     """Each in its own way; none is made again."""
     world.orders(tool, result={"resultType": "input_required", "inputRequests": {}})
     calls = world.log.count("tools/call")
@@ -200,11 +200,11 @@ def test_calls_that_fail(world: World, tool: str, reason: str, said: str) -> Non
 
     assert (result.outcome, result.reason) == ("error", reason)
     assert said in result.text
-    eventually(lambda: world.log.count("tools/call") > calls)
+    wait_until(lambda: world.log.count("tools/call") > calls)
     assert world.log.count("tools/call") == calls + 1
 
 
-def test_many_calls_at_once(world: World) -> None:
+def test_many_calls_at_once(world: BridgeSetup) -> None:
     """Answers find their calls, whoever makes them."""
     world.orders("echo")
     box = world.open({"raw": world.raw}, mark_output=False)
@@ -216,7 +216,7 @@ def test_many_calls_at_once(world: World) -> None:
     assert asyncio.run(calls()) == [str(n) for n in range(50)]
 
 
-def test_one_server_fails_and_the_others_go_on(world: World) -> None:
+def test_one_server_fails_and_the_others_go_on(world: BridgeSetup) -> None:
     """A toolbox is built with what works."""
     world.orders("echo")
     missing = {"command": "no-such-program-anywhere"}
@@ -226,7 +226,7 @@ def test_one_server_fails_and_the_others_go_on(world: World) -> None:
     assert [note for note in live.reload().notes if note.startswith("missing: ")]
 
 
-def test_programs_end_with_the_toolbox(world: World) -> None:
+def test_programs_end_with_the_toolbox(world: BridgeSetup) -> None:
     """Nothing of a server is left."""
     world.orders("echo")
     box = world.open({"raw": world.raw})
@@ -234,19 +234,19 @@ def test_programs_end_with_the_toolbox(world: World) -> None:
 
     box.close()
 
-    eventually(lambda: not Path(f"/proc/{pid}").exists())
+    wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
-def test_late_tools_are_announced(world: World) -> None:
+def test_late_tools_are_announced(world: BridgeSetup) -> None:
     """A session does not wait for servers; hosts hear of their tools."""
     world.orders("echo")
     live = world.live({"raw": world.raw}, waits=False)
 
-    eventually(lambda: [*live.current] == ["mcp__raw__echo"])
+    wait_until(lambda: [*live.current] == ["mcp__raw__echo"])
     assert live.call("mcp__raw__echo", {"text": "x"}).outcome == "ok"
 
 
-def test_changed_lists_are_followed(world: World) -> None:
+def test_changed_lists_are_followed(world: BridgeSetup) -> None:
     """Tools come and go while the session lasts; none is there twice."""
     world.orders("echo", "change", "gone")
     live = world.live({"raw": world.raw})
@@ -255,14 +255,14 @@ def test_changed_lists_are_followed(world: World) -> None:
 
     assert live.call("mcp__raw__change", {"text": ""}).outcome == "ok"
 
-    eventually(lambda: sorted(live.current) == ["mcp__raw__change", "mcp__raw__echo", "mcp__raw__new"])
+    wait_until(lambda: sorted(live.current) == ["mcp__raw__change", "mcp__raw__echo", "mcp__raw__new"])
     assert live.call("mcp__raw__gone", {"text": ""}).reason == "unknown_tool"
     assert before.call("mcp__raw__gone", {"text": ""}).reason == "tool_gone"
     assert live.call("mcp__raw__new", {"text": ""}).outcome == "ok"
 
 
 @pytest.fixture
-def in_bwrap(world: World) -> Callable[[], None]:
+def in_bwrap(world: BridgeSetup) -> Callable[[], None]:
     if shutil.which("bwrap") is None:
         pytest.skip("bwrap is not installed: apt-get install bubblewrap")
 
@@ -272,7 +272,7 @@ def in_bwrap(world: World) -> Callable[[], None]:
     return use
 
 
-def test_servers_run_in_the_sandbox(world: World, in_bwrap: Callable[[], None]) -> None:
+def test_servers_run_in_the_sandbox(world: BridgeSetup, in_bwrap: Callable[[], None]) -> None:
     """With the same pipes, and nothing of the host to see."""
     in_bwrap()
     script = world.workspace / "server.py"

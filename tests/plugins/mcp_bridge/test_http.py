@@ -12,14 +12,14 @@ import pytest
 from toolcharter_mcp_bridge.http import events_of
 from toolcharter_mcp_bridge.wire import ConnectionLost
 
-from .worlds import World, eventually
+from .bridge_setup import BridgeSetup, wait_until
 
 pytestmark = pytest.mark.slow
 HERE = ["127.0.0.1"]
 
 
 @pytest.mark.parametrize(("transport", "path"), [("streamable-http", "mcp"), ("sse", "sse")])
-def test_remote_servers(world: World, serve: Callable[..., int], transport: str, path: str) -> None:
+def test_remote_servers(world: BridgeSetup, serve: Callable[..., int], transport: str, path: str) -> None:
     """Their tools are governed alike."""
     port = serve(transport)
     url = f"http://127.0.0.1:{port}/{path}"
@@ -31,7 +31,9 @@ def test_remote_servers(world: World, serve: Callable[..., int], transport: str,
 
 
 @pytest.mark.parametrize(("transport", "path"), [("streamable-http", "mcp"), ("sse", "sse")])
-def test_remote_servers_that_come_back(world: World, serve: Callable[..., int], transport: str, path: str) -> None:
+def test_remote_servers_that_come_back(
+    world: BridgeSetup, serve: Callable[..., int], transport: str, path: str
+) -> None:
     """A new process at the same place, which knows nothing of the old session."""
     port = serve(transport)
     url = f"http://127.0.0.1:{port}/{path}"
@@ -46,11 +48,11 @@ def test_remote_servers_that_come_back(world: World, serve: Callable[..., int], 
 
     serve(transport, port)
 
-    eventually(lambda: live.call("mcp__calc__add", {"a": 1, "b": 2}).text == "3")
+    wait_until(lambda: live.call("mcp__calc__add", {"a": 1, "b": 2}).text == "3")
     assert live.current is before
 
 
-def test_private_addresses_need_a_word(world: World, serve: Callable[..., int]) -> None:
+def test_private_addresses_need_a_word(world: BridgeSetup, serve: Callable[..., int]) -> None:
     """The network guard is in front of each connection."""
     port = serve("streamable-http")
     live = world.live({"calc": {"url": f"http://127.0.0.1:{port}/mcp"}})
@@ -116,7 +118,7 @@ def stub() -> Iterator[ThreadingHTTPServer]:
         ),
     ],
 )
-def test_what_is_no_server(world: World, stub: Any, transport: str, answer: Any, why: str) -> None:
+def test_what_is_no_server(world: BridgeSetup, stub: Any, transport: str, answer: Any, why: str) -> None:
     """It costs its own tools, and the note says why."""
     stub.answer = answer
     url = f"http://127.0.0.1:{stub.server_address[1]}/mcp"
@@ -127,7 +129,7 @@ def test_what_is_no_server(world: World, stub: Any, transport: str, answer: Any,
     assert [*live.current] == []
 
 
-def test_headers_come_by_reference(world: World, stub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_come_by_reference(world: BridgeSetup, stub: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are sent, and stand nowhere else."""
     value = "plain-words-for-a-header"
     monkeypatch.setenv("BRIDGE_TEST_HEADER", value)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from .worlds import World
+from .bridge_setup import BridgeSetup
 
 pytestmark = pytest.mark.slow
 PACKAGES = Path(__file__).resolve().parents[3] / ".clients/node_modules/@modelcontextprotocol"
@@ -21,7 +21,7 @@ def server(name: str, *args: str) -> dict[str, Any]:
     return {"command": str(Path(nodejs.__path__[0]) / "bin/node"), "args": [str(program), *args]}
 
 
-def test_the_reference_filesystem_server(world: World) -> None:
+def test_the_reference_filesystem_server(world: BridgeSetup) -> None:
     """Rules on its arguments go further than its own: it would read what they deny."""
     (world.workspace / "notes.txt").write_text("first\n")
     (world.workspace / "secret.txt").write_text("hidden\n")
@@ -41,7 +41,7 @@ def test_the_reference_filesystem_server(world: World) -> None:
     assert (outside.outcome, outside.reason) == ("error", "tool_error")
 
 
-def test_the_server_with_everything(world: World) -> None:
+def test_the_server_with_everything(world: BridgeSetup) -> None:
     """It shows all that the protocol has; what is not text is left out, and what asks is refused."""
     box = world.open({"all": server("server-everything", "stdio")}, mark_output=False)
 

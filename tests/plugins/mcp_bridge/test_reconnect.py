@@ -12,7 +12,7 @@ from toolcharter_mcp_bridge.policy import McpBridgePolicy
 from toolcharter_mcp_bridge.server import Server
 from toolcharter_mcp_bridge.wire import Session
 
-from .worlds import World, eventually
+from .bridge_setup import BridgeSetup, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -34,11 +34,11 @@ def test_waits(attempt: int, delay: float) -> None:
     assert McpBridgePolicy().delay(attempt) == delay
 
 
-def pids(world: World) -> list[int]:
+def pids(world: BridgeSetup) -> list[int]:
     return [int(line.split()[1]) for line in world.log if line.startswith("start")]
 
 
-def test_a_program_that_dies_is_started_again(world: World) -> None:
+def test_a_program_that_dies_is_started_again(world: BridgeSetup) -> None:
     """Its tools stay all the time, once each, and work again; nobody is asked about them."""
     world.orders("echo", "die")
     live = world.live({"raw": world.raw}, mark_output=False)
@@ -53,28 +53,28 @@ def test_a_program_that_dies_is_started_again(world: World) -> None:
     assert (len(set(pids(world))), world.asked) == (4, [])
 
 
-def test_a_server_that_comes_late(world: World) -> None:
+def test_a_server_that_comes_late(world: BridgeSetup) -> None:
     """Its tools come when it does; before, its fault is noted."""
     world.orders(exit=4)
     live = world.live({"raw": world.raw}, wait_s=0.1)
-    eventually(lambda: [*live.reload().notes] and "ended with status 4" in live.reload().notes[0])
+    wait_until(lambda: [*live.reload().notes] and "ended with status 4" in live.reload().notes[0])
     assert [*live.current] == []
 
     world.orders("echo")
 
-    eventually(lambda: [*live.current] == ["mcp__raw__echo"])
+    wait_until(lambda: [*live.current] == ["mcp__raw__echo"])
     assert live.reload().notes == ()
 
 
-def test_calls_wait_for_a_server_only_so_long(world: World) -> None:
+def test_calls_wait_for_a_server_only_so_long(world: BridgeSetup) -> None:
     """Then they may be made again."""
     world.orders("echo", "die")
     live = world.live({"raw": {**world.raw, "connect_timeout_s": 5}}, mark_output=False)
-    eventually(lambda: "mcp__raw__die" in live.current)
+    wait_until(lambda: "mcp__raw__die" in live.current)
     world.orders("echo", exit=4)
     assert live.call("mcp__raw__die", {"text": ""}).reason == "connection_lost"
     starts = len(pids(world))
-    eventually(lambda: len(pids(world)) > starts + 1)  # One that was started anew has ended.
+    wait_until(lambda: len(pids(world)) > starts + 1)  # One that was started anew has ended.
 
     result = live.call("mcp__raw__echo", {"text": "x"})
 
@@ -83,18 +83,18 @@ def test_calls_wait_for_a_server_only_so_long(world: World) -> None:
     assert sorted(live.current) == ["mcp__raw__die", "mcp__raw__echo"]
 
 
-def test_a_deaf_server_is_started_again(world: World) -> None:
+def test_a_deaf_server_is_started_again(world: BridgeSetup) -> None:
     """What does not answer when it is asked whether it is there, is not."""
     world.orders("echo", deaf=True)
     live = world.live({"raw": world.raw}, health_s=0.2)
 
-    eventually(lambda: len(pids(world)) >= 2)
+    wait_until(lambda: len(pids(world)) >= 2)
 
     assert [*live.current] == ["mcp__raw__echo"]
-    eventually(lambda: "ping" in world.log)  # A loaded machine may end the first ones before they have read it.
+    wait_until(lambda: "ping" in world.log)  # A loaded machine may end the first ones before they have read it.
 
 
-def test_a_healthy_server_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_healthy_server_is_left_alone(world: BridgeSetup, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is asked, and answers, for which a loaded machine has its time."""
     ping = Server._ping
 
@@ -108,23 +108,23 @@ def test_a_healthy_server_is_left_alone(world: World, monkeypatch: pytest.Monkey
     world.orders("echo")
     world.live({"raw": world.raw}, health_s=0.1)
 
-    eventually(lambda: world.log.count("ping") >= 3)
+    wait_until(lambda: world.log.count("ping") >= 3)
 
     assert len(pids(world)) == 1
 
 
-def test_a_stopped_program_that_goes_on(world: World) -> None:
+def test_a_stopped_program_that_goes_on(world: BridgeSetup) -> None:
     """A frozen server costs a new start, and no tool."""
     world.orders("echo")
     live = world.live({"raw": world.raw}, health_s=0.2, mark_output=False)
     os.kill(pids(world)[0], signal.SIGSTOP)
 
-    eventually(lambda: len(pids(world)) >= 2)
+    wait_until(lambda: len(pids(world)) >= 2)
 
     assert live.call("mcp__raw__echo", {"text": "x"}).text == "x"
 
 
-def test_a_server_too_slow_to_start(world: World) -> None:
+def test_a_server_too_slow_to_start(world: BridgeSetup) -> None:
     """It is ended, and its fault says so."""
     world.orders("echo", hang=True)
     live = world.live({"raw": {**world.raw, "connect_timeout_s": 1}})
@@ -132,7 +132,7 @@ def test_a_server_too_slow_to_start(world: World) -> None:
     def notes() -> Any:
         return live.reload().notes
 
-    eventually(lambda: notes() == ("raw: It did not start and list its tools in 1 s.",))
-    eventually(lambda: pids(world))  # A loaded machine may end the first ones before they have said who they are.
+    wait_until(lambda: notes() == ("raw: It did not start and list its tools in 1 s.",))
+    wait_until(lambda: pids(world))  # A loaded machine may end the first ones before they have said who they are.
     first = pids(world)[0]
-    eventually(lambda: not Path(f"/proc/{first}").exists())
+    wait_until(lambda: not Path(f"/proc/{first}").exists())

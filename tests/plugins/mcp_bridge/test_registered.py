@@ -25,7 +25,7 @@ from toolcharter_mcp_bridge import registered
 from toolcharter_mcp_bridge.bridge import Bridge
 from toolcharter_mcp_bridge.registered import Registered
 
-from .worlds import World, eventually
+from .bridge_setup import BridgeSetup, wait_until
 
 pytestmark = pytest.mark.slow
 BOT, EVE = Caller(agent="bot"), Caller(agent="other", user="eve")
@@ -34,7 +34,7 @@ BOT, EVE = Caller(agent="bot"), Caller(agent="other", user="eve")
 class Managed:
     """A session whose profile takes registered servers, and the store that holds them."""
 
-    def __init__(self, world: World, live: LiveToolbox, store: Store) -> None:
+    def __init__(self, world: BridgeSetup, live: LiveToolbox, store: Store) -> None:
         self.world, self.live, self.store = world, live, store
 
     def register(self, name: str = "raw", **more: Any) -> None:
@@ -44,13 +44,13 @@ class Managed:
     def call(self, tool: str, caller: Caller = BOT, server: str = "raw") -> Any:
         return self.live.current.for_caller(caller).call(f"mcp__{server}__{tool}", {"text": "x"})
 
-    def eventually(self, tool: str, expected: str, caller: Caller = BOT) -> None:
+    def wait_until(self, tool: str, expected: str, caller: Caller = BOT) -> None:
         """Wait until a call ends so, with a reason or well."""
-        eventually(lambda: (self.call(tool, caller).reason or "ok") == expected)
+        wait_until(lambda: (self.call(tool, caller).reason or "ok") == expected)
 
 
 @pytest.fixture
-def managed(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Managed]:
+def managed(world: BridgeSetup, monkeypatch: pytest.MonkeyPatch) -> Iterator[Managed]:
     key = "ab" * 32
     monkeypatch.setenv("TOOLCHARTER_STORE_KEY", key)
     folder = world.folder / "kept"
@@ -70,19 +70,19 @@ def test_a_server_comes_and_is_open_to_those_with_a_grant(managed: Managed) -> N
     managed.world.orders("echo", "other")
     assert managed.call("echo").reason == "unknown_tool"
     managed.register()
-    managed.eventually("echo", "server_not_accessible")
+    managed.wait_until("echo", "server_not_accessible")
 
     managed.store.put(McpAgentGrant(server="raw", agent="bot"))
-    managed.eventually("echo", "ok")
+    managed.wait_until("echo", "ok")
     assert managed.call("echo", EVE).reason == "server_not_accessible"
     managed.store.put(McpUserGrant(server="raw", user="eve", tool_deny=("mcp__raw__other",)))
-    managed.eventually("echo", "ok", EVE)
+    managed.wait_until("echo", "ok", EVE)
     assert managed.call("other", EVE).reason == "tool_in_deny_list"
     assert managed.call("other").outcome == "ok"
     managed.store.delete(McpAgentGrant, "raw", "bot")
-    managed.eventually("echo", "server_not_accessible")
+    managed.wait_until("echo", "server_not_accessible")
     managed.store.delete(McpServerRecord, "raw")
-    managed.eventually("echo", "unknown_tool", EVE)
+    managed.wait_until("echo", "unknown_tool", EVE)
 
 
 def test_both_grants_filter(managed: Managed) -> None:
@@ -92,17 +92,17 @@ def test_both_grants_filter(managed: Managed) -> None:
     both = Caller(agent="bot", user="eve")
     managed.store.put(McpAgentGrant(server="raw", agent="bot", tool_allow=("list", "mcp__raw__open")))
     managed.store.put(McpUserGrant(server="raw", user="eve", tool_allow=("list", "list_all")))
-    managed.eventually("list", "ok", both)
+    managed.wait_until("list", "ok", both)
 
     assert managed.call("open", both).reason == "tool_not_in_allow_list"
     assert managed.call("list_all", both).reason == "tool_not_in_allow_list"
     assert managed.call("open").outcome == "ok"
     assert managed.call("list_all", Caller(user="eve")).outcome == "ok"
     managed.store.put(McpAgentGrant(server="raw", agent="bot", tool_allow=()))
-    managed.eventually("list", "tool_not_in_allow_list", both)
+    managed.wait_until("list", "tool_not_in_allow_list", both)
     managed.store.put(McpUserGrant(server="raw", user="eve", enabled=False))
     managed.store.put(McpAgentGrant(server="raw", agent="bot", enabled=False))
-    managed.eventually("list", "server_not_accessible", both)
+    managed.wait_until("list", "server_not_accessible", both)
 
 
 def test_a_change_of_the_server_starts_it_anew(managed: Managed) -> None:
@@ -111,7 +111,7 @@ def test_a_change_of_the_server_starts_it_anew(managed: Managed) -> None:
     value = f"kept-{id(managed)}-store"
     managed.register(env={"WHERE": "one"})
     managed.store.put(McpAgentGrant(server="raw", agent="bot"))
-    managed.eventually("echo", "ok")
+    managed.wait_until("echo", "ok")
 
     managed.register(env={"WHERE": value, "ANEW": "yes"})
     answers = []
@@ -121,13 +121,13 @@ def test_a_change_of_the_server_starts_it_anew(managed: Managed) -> None:
         answers.append(managed.call("environment"))
         return answers[-1].outcome == "ok" and "ANEW" in answers[-1].text
 
-    eventually(is_anew)
+    wait_until(is_anew)
     assert "WHERE" in answers[-1].text
     assert not any(value in answer.text for answer in answers)
     assert value not in str(managed.world.events)
 
 
-def test_a_server_of_the_profile_keeps_its_name(world: World, managed: Managed) -> None:
+def test_a_server_of_the_profile_keeps_its_name(world: BridgeSetup, managed: Managed) -> None:
     """A registered one of the same name is left out; the profile's needs no grant."""
     world.orders("echo")
     url_line = yaml.safe_load((world.folder / "bridged.yaml").read_text())["store"]
@@ -143,7 +143,7 @@ def test_what_a_server_has_is_kept_for_those_who_grant(managed: Managed) -> None
     """By its own and by full names, also those that no name of ours can have."""
     managed.world.orders("echo", "söndag")
     managed.register()
-    eventually(lambda: managed.store.get(McpToolsRecord, "raw"))
+    wait_until(lambda: managed.store.get(McpToolsRecord, "raw"))
 
     kept = managed.store.get(McpToolsRecord, "raw")
     assert kept is not None
@@ -157,15 +157,15 @@ def test_a_shorter_time_for_one_agent(managed: Managed) -> None:
     managed.register()
     managed.store.put(McpAgentGrant(server="raw", agent="bot", config_overrides={"timeout_s": 0.3}))
 
-    managed.eventually("sleep", "timed_out")
+    managed.wait_until("sleep", "timed_out")
 
 
-def test_a_search_finds_what_is_open(world: World, managed: Managed) -> None:
+def test_a_search_finds_what_is_open(world: BridgeSetup, managed: Managed) -> None:
     """The description of a tool that no grant opens is not shown."""
     world.orders(*({"name": f"thing_{number}"} for number in range(45)))
     managed.register()
     managed.store.put(McpAgentGrant(server="raw", agent="bot", tool_allow=("thing_1",)))
-    eventually(lambda: "mcp_search" in managed.live.current)
+    wait_until(lambda: "mcp_search" in managed.live.current)
 
     def found(caller: Caller) -> Any:
         return managed.live.current.for_caller(caller).call("mcp_search", {"query": "thing"}).data
@@ -191,7 +191,7 @@ def test_grants_that_cannot_be_read_open_nothing(managed: Managed) -> None:
     managed.world.orders("echo")
     managed.register()
     managed.store.put(McpAgentGrant(server="raw", agent="bot"))
-    managed.eventually("echo", "ok")
+    managed.wait_until("echo", "ok")
     bridge = next(iter(_bridges()))
     away = Away(bridge._registered._store)
     bridge._registered = Registered(away)
@@ -199,7 +199,7 @@ def test_grants_that_cannot_be_read_open_nothing(managed: Managed) -> None:
 
     assert managed.call("echo").reason == "store_unavailable"
     away.is_away = False
-    managed.eventually("echo", "ok")
+    managed.wait_until("echo", "ok")
 
 
 def test_an_answer_that_opens_nothing_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,5 +238,5 @@ def test_a_record_that_is_no_server_is_left_out(managed: Managed, fields: dict[s
     managed.register()
     managed.store.put(McpAgentGrant(server="raw", agent="bot"))
 
-    managed.eventually("echo", "ok")
+    managed.wait_until("echo", "ok")
     assert not [name for name in managed.live.current if name.startswith("mcp__bad")]

@@ -16,7 +16,7 @@ from toolcharter_mcp_bridge.clients import CLIENTS, Entry, Unreadable, servers_i
 from toolcharter_mcp_bridge.trust_command import trust
 from toolcharter_mcp_bridge.wrap import unwrap, wrap
 
-from .worlds import PYTHON, SERVERS, World
+from .bridge_setup import PYTHON, SERVERS, BridgeSetup
 
 pytestmark = pytest.mark.slow
 SDK = [PYTHON, str(SERVERS / "sdk.py")]
@@ -34,7 +34,7 @@ FORMS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.fixture
-def project(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(world: BridgeSetup, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SOME_VARIABLE", "text")
     monkeypatch.setenv("HOME", str(world.folder / "home"))
     return world.workspace
@@ -225,7 +225,7 @@ def test_tables_that_would_be_lost() -> None:
         with_servers(CLIENTS["codex"], text, {"b": {"command": "y"}}, is_toml=True)
 
 
-def test_all_tools_are_agreed_to_at_once(world: World) -> None:
+def test_all_tools_are_agreed_to_at_once(world: BridgeSetup) -> None:
     """New ones and changed ones are shown; afterwards nobody is asked."""
     world.orders({"name": "echo", "description": "Says it."}, "other")
     path = world.profile({"raw": world.raw}, trust="ask")

@@ -17,7 +17,7 @@ SERVERS = Path(__file__).parent / "servers"
 PYTHON = sys.executable
 
 
-class World:
+class BridgeSetup:
     """A folder with a profile, the orders of a server that does as it is told, and who is asked."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
@@ -81,13 +81,13 @@ class World:
         return live
 
 
-def accepts(port: int) -> bool:
+def accepts_connections(port: int) -> bool:
     with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port), 1)):
         return True
     return False
 
 
-def eventually(is_so: Callable[[], Any]) -> None:
+def wait_until(is_so: Callable[[], Any]) -> None:
     """Wait until something is so, or a minute has passed."""
     until = time.monotonic() + 60
     while not is_so():
