@@ -7,13 +7,13 @@ _IDLING = "ours/idling.py"
 
 
 def _search(bench: Bench) -> float:
-    subject = Subject(_REMEMBERING, variables=(("BENCH_CHUNKS", str(bench.many(100_000))),))
+    subject = Subject(_REMEMBERING, variables=(("BENCH_CHUNKS", str(bench.scaled(100_000))),))
     with bench.workers(subject) as (worker,):
         return bench.ratio(bench.sample(worker, "many"), bench.sample(worker, "few"))
 
 
 def _idle(bench: Bench) -> float:
-    subject = Subject(_IDLING, variables=(("BENCH_JOBS", str(bench.many(10_000))),))
+    subject = Subject(_IDLING, variables=(("BENCH_JOBS", str(bench.scaled(10_000))),))
     with bench.workers(subject) as (worker,):
         return bench.ratio(bench.sample(worker, "many"), bench.sample(worker, "few"))
 

@@ -15,7 +15,7 @@ EVENTS_OF_A_CALL = 3
 
 def damaged_lines(bench: Bench) -> float:
     """Count the event lines that are missing or damaged after four processes with four threads each wrote a file."""
-    calls = bench.many(5000)
+    calls = bench.scaled(5000)
     with TemporaryDirectory() as folder:
         events = Path(folder, "events.jsonl")
         subject = Subject("ours/governed.py", variables=(("BENCH_EVENTS", str(events)),))

@@ -14,22 +14,22 @@ _PACE = 15
 
 
 def _scrubbing(bench: Bench) -> Subject:
-    return Subject("ours/scrubbing.py", variables=(("BENCH_LARGEST", str(bench.many(50_000_000))),))
+    return Subject("ours/scrubbing.py", variables=(("BENCH_LARGEST", str(bench.scaled(50_000_000))),))
 
 
 def _hostile(bench: Bench) -> float:
     with bench.workers(_scrubbing(bench)) as (worker,):
-        return float(worker.ask("hostile_rate", bench.many(1_000_000))) / _PACE
+        return float(worker.ask("hostile_rate", bench.scaled(1_000_000))) / _PACE
 
 
 def _secrets(bench: Bench) -> float:
     with bench.workers(_scrubbing(bench)) as (worker,):
-        return float(worker.ask("secrets_rate", bench.many(1_000_000))) / _PACE
+        return float(worker.ask("secrets_rate", bench.scaled(1_000_000))) / _PACE
 
 
 def _growth(bench: Bench) -> float:
     with bench.workers(_scrubbing(bench)) as (worker,):
-        return float(worker.ask("hostile_growth", bench.many(500_000)))
+        return float(worker.ask("hostile_growth", bench.scaled(500_000)))
 
 
 def _scrub(size: str) -> Callable[[Bench], float]:
@@ -41,7 +41,7 @@ def _scrub(size: str) -> Callable[[Bench], float]:
 
 
 def _large_parent(bench: Bench) -> float:
-    large = Subject("ours/programs.py", variables=(("BENCH_BALLAST", str(bench.many(_BALLAST))),))
+    large = Subject("ours/programs.py", variables=(("BENCH_BALLAST", str(bench.scaled(_BALLAST))),))
     return ratio((large, "start"), (Subject("ours/programs.py"), "start"))(bench)
 
 

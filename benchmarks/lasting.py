@@ -12,7 +12,7 @@ _MB = 1_000_000
 def _percentile(index: int) -> Callable[[Bench], float]:
     def measure(bench: Bench) -> float:
         with bench.workers(GOVERNED) as (worker,):
-            calls = bench.many(20_000)
+            calls = bench.scaled(20_000)
             return median(float(worker.ask("percentiles", calls)[index]) for _ in range(min(bench.rounds, 5)))
 
     return measure
@@ -20,19 +20,19 @@ def _percentile(index: int) -> Callable[[Bench], float]:
 
 def _threads(bench: Bench) -> float:
     with bench.workers(GOVERNED) as (worker,):
-        return median(float(worker.ask("throughput", bench.many(16_000))) for _ in range(min(bench.rounds, 7)))
+        return median(float(worker.ask("throughput", bench.scaled(16_000))) for _ in range(min(bench.rounds, 7)))
 
 
 def _slowing(bench: Bench) -> float:
     with bench.workers(GOVERNED, GOVERNED) as (old, young):
-        old.ask("age", bench.many(1_000_000))
+        old.ask("age", bench.scaled(1_000_000))
         young.ask("age", 1000)
         return bench.ratio(bench.sample(old, "call"), bench.sample(young, "call"))
 
 
 def _growth(bench: Bench) -> float:
     with bench.workers(GOVERNED) as (worker,):
-        return float(worker.ask("age", bench.many(1_000_000))) / _MB
+        return float(worker.ask("age", bench.scaled(1_000_000))) / _MB
 
 
 _HANDING_OVER = (

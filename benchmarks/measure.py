@@ -50,7 +50,7 @@ class Row:
     price: str = ""
     """If the goal is missed: why, and what it would cost to meet it."""
 
-    def met(self, value: float) -> bool | None:
+    def meets_goal(self, value: float) -> bool | None:
         """Whether *value* meets the goal; None without a goal."""
         if self.goal is None:
             return None
@@ -103,14 +103,14 @@ class Bench:
     """The number of pairs that are measured; the ratio is their median."""
     used: list[Environment] = field(default_factory=list)
     """The peers' environments, in the order in which rows needed them."""
-    kept: dict[Subject, Worker] = field(default_factory=dict)
+    kept_workers: dict[Subject, Worker] = field(default_factory=dict)
     """The processes of a quick run, which only checks that rows work: rows share them."""
     served: Path | None = None
     """The Python of `serving`, which a quick run keeps, too."""
     ending: ExitStack = field(default_factory=ExitStack)
     """Removes what a quick run keeps."""
 
-    def many(self, number: int) -> int:
+    def scaled(self, number: int) -> int:
         """*number*, or a hundredth of it in a quick run."""
         return number // 100 if self.quick else number
 
@@ -127,12 +127,12 @@ class Bench:
             NotMeasured: One of the subjects is a peer, and this run has no peers.
         """
         for subject in subjects:
-            self.want(subject.environment)
+            self.require_peer(subject.environment)
         if self.quick:
-            self.kept.update(
-                (subject, Worker(subject)) for subject in dict.fromkeys(subjects) if subject not in self.kept
+            self.kept_workers.update(
+                (subject, Worker(subject)) for subject in dict.fromkeys(subjects) if subject not in self.kept_workers
             )
-            yield [self.kept[subject] for subject in subjects]
+            yield [self.kept_workers[subject] for subject in subjects]
             return
         with ExitStack() as stack:
             yield [_started(stack, subject) for subject in subjects]
@@ -150,11 +150,11 @@ class Bench:
 
     def close(self) -> None:
         """End the kept processes, and remove the Python."""
-        for worker in self.kept.values():
+        for worker in self.kept_workers.values():
             worker.close()
         self.ending.close()
 
-    def want(self, peer: Environment) -> None:
+    def require_peer(self, peer: Environment) -> None:
         """Make the environment of a peer, unless it exists.
 
         Raises:

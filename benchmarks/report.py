@@ -98,7 +98,9 @@ def _table_line(measured: Measured) -> str:
 
 
 def _prices(rows: Sequence[Measured]) -> str:
-    missed = [one.row for one in rows if one.row.price and one.median is not None and one.row.met(one.median) is False]
+    missed = [
+        one.row for one in rows if one.row.price and one.median is not None and one.row.meets_goal(one.median) is False
+    ]
     lines = [f"- {row.what}: {row.price}\n" for row in missed]
     return "".join(["\n", *lines]) if lines else ""
 
@@ -120,5 +122,5 @@ def _goal(row: Row) -> str:
 
 
 def _verdict(row: Row, value: float | None) -> str:
-    met = None if value is None else row.met(value)
+    met = None if value is None else row.meets_goal(value)
     return {True: "yes", False: "**no**", None: ""}[met]

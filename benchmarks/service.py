@@ -46,12 +46,12 @@ def _subject(python: Path, **variables: str) -> Subject:
     return Subject("ours/service.py", variables=(("BENCH_PYTHON", str(python)), *variables.items()))
 
 
-def _beside(ours: str, theirs: str) -> Callable[[Bench], float]:
+def _request_ratio(ours: str, theirs: str) -> Callable[[Bench], float]:
     """Measure requests of one kind / of another, sent to one process."""
 
     def measure(bench: Bench) -> float:
         with bench.serving(PLUGINS) as python, bench.workers(_subject(python)) as (worker,):
-            number = bench.many(REQUESTS)
+            number = bench.scaled(REQUESTS)
             pairs = range(min(bench.rounds, _ROUNDS))
             return median(float(worker.ask(ours, number)) / float(worker.ask(theirs, number)) for _ in pairs)
 
@@ -80,12 +80,12 @@ def _mcp_server() -> Iterator[str]:
 
 def _added(bench: Bench) -> float:
     """Measure the time that the service adds to a call of an MCP server / the time that the gateway adds."""
-    bench.want(CONTEXTFORGE)
+    bench.require_peer(CONTEXTFORGE)
     with bench.serving(PLUGINS) as python, _mcp_server() as url:
         theirs = Subject("peers/contextforge_gateway.py", CONTEXTFORGE, (("BENCH_MCP", url),))
         with bench.workers(_subject(python, BENCH_MCP=url), theirs) as (ours, gateway):
             # The gateway accepts 500 requests a minute.
-            number, ratios = max(2, bench.many(4_000) // 100), list[float]()
+            number, ratios = max(2, bench.scaled(4_000) // 100), list[float]()
             for _ in range(min(bench.rounds, _ROUNDS)):
                 direct = float(ours.ask("direct", number))
                 ratios.append((ours.ask("mcp", number) - direct) / (gateway.ask("through", number) - direct))
@@ -98,7 +98,7 @@ def _agents(calls: int) -> Callable[[Bench], float]:
     def measure(bench: Bench) -> float:
         with bench.serving(PLUGINS) as python:
             script = HERE / "ours/service_resident.py"
-            many = printed(python, "-P", script, "agents", str(bench.many(MANY_AGENTS)), str(calls))
+            many = printed(python, "-P", script, "agents", str(bench.scaled(MANY_AGENTS)), str(calls))
             return many / printed(python, "-P", script, "agents", "1", str(calls))
 
     return measure
@@ -119,23 +119,23 @@ _THREAD = (
 )
 
 ROWS = (
-    Row(f"{_CALL} of a tool that does nothing / an empty route", _beside("nothing_async", "empty"), 1.5),
+    Row(f"{_CALL} of a tool that does nothing / an empty route", _request_ratio("nothing_async", "empty"), 1.5),
     Row(
         f"{_CALL} of a tool that does nothing / an empty route, in time of the processor",
-        _beside("nothing_async cpu", "empty cpu"),
+        _request_ratio("nothing_async cpu", "empty cpu"),
         1.5,
     ),
     Row(
         f"{_CALL} of a tool that does nothing / an empty route as lean as that of calls, with token and body",
-        _beside("nothing_async", "lean"),
+        _request_ratio("nothing_async", "lean"),
     ),
     Row(
         f"{_CALL} of a tool that does nothing in a thread / an empty route",
-        _beside("nothing", "empty"),
+        _request_ratio("nothing", "empty"),
         1.5,
         price=_THREAD,
     ),
-    Row(f"{_CALL} of `read_file` / an empty route", _beside("read_file", "empty")),
+    Row(f"{_CALL} of `read_file` / an empty route", _request_ratio("read_file", "empty")),
     BRIDGED,
     Row(
         "time that the service adds to a call of an MCP server's tool / that mcp-contextforge-gateway adds", _added, 0.2

@@ -32,7 +32,7 @@ def _growth(bench: Bench) -> float:
 
 
 def _large_parent(bench: Bench) -> float:
-    large = Subject("ours/confined.py", variables=(("BENCH_BALLAST", str(bench.many(_BALLAST))),))
+    large = Subject("ours/confined.py", variables=(("BENCH_BALLAST", str(bench.scaled(_BALLAST))),))
     return ratio((large, "confined"), (_CONFINED, "confined"))(bench)
 
 

@@ -78,7 +78,7 @@ def _first_beside_pydantic(bench: Bench) -> float:
 
 
 def _first_beside_langchain(bench: Bench) -> float:
-    bench.want(LANGCHAIN)
+    bench.require_peer(LANGCHAIN)
     with TemporaryDirectory() as workspace:
         ours = timed(sys.executable, HERE / "ours/first_result.py", workspace)
         return bench.ratio(ours, timed(LANGCHAIN.python, HERE / "peers/langchain_first.py"))
@@ -102,7 +102,9 @@ def _imported(bench: Bench) -> float:
 
 def _plugins(bench: Bench) -> dict[str, str]:
     """Return many plugins, each with one small tool."""
-    return {name: _PLUGIN.format(name=name) for name in (f"bench_{number}" for number in range(bench.many(INSTALLED)))}
+    return {
+        name: _PLUGIN.format(name=name) for name in (f"bench_{number}" for number in range(bench.scaled(INSTALLED)))
+    }
 
 
 _PYDANTIC = (

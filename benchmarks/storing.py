@@ -8,7 +8,7 @@ _BARE = Subject("ours/bare_sql.py")
 
 
 def _subject(store: str, bench: Bench) -> Subject:
-    return Subject("ours/storing.py", variables=(("BENCH_STORE", store), ("BENCH_MANY", str(bench.many(10_000)))))
+    return Subject("ours/storing.py", variables=(("BENCH_STORE", store), ("BENCH_MANY", str(bench.scaled(10_000)))))
 
 
 def _page(store: str, order: str = "") -> Callable[[Bench], float]:

@@ -13,7 +13,7 @@ _BRIDGED = Subject("ours/bridged.py")
 def _percentile(bench: Bench) -> float:
     with bench.workers(_RESIDENT) as (worker,):
         worker.ask("p99_ms", 200)
-        return float(worker.ask("p99_ms", bench.many(10_000)))
+        return float(worker.ask("p99_ms", bench.scaled(10_000)))
 
 
 def _rows() -> Iterator[Row]:
