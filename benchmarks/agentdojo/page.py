@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-from replay import Made, Person, Replay
+from replay import Person, Replay, ReplayedCall
 from suites import BENCHMARK, PACKAGE, Suite
 
 _INTRODUCTION = """\
@@ -50,9 +50,10 @@ def line(measured: Measured) -> str:
     """Return one suite's figures for the terminal."""
     nobody, knows = measured.by_person["nobody"], measured.by_person["knows"]
     return (
-        f"{measured.suite.name:10} user tasks done: {_done([measured], lambda _: nobody)} alone, "
-        f"{_done([measured], lambda _: knows)} with a person; attacks done: "
-        f"{_hit([measured], lambda m: m.without)} without the gate, {_hit([measured], lambda _: nobody)} with it"
+        f"{measured.suite.name:10} user tasks done: {_tasks_done([measured], lambda _: nobody)} alone, "
+        f"{_tasks_done([measured], lambda _: knows)} with a person; attacks done: "
+        f"{_attacks_done([measured], lambda m: m.without)} without the gate, "
+        f"{_attacks_done([measured], lambda _: nobody)} with it"
     )
 
 
@@ -70,37 +71,40 @@ def markdown(found: Sequence[Measured], lines: int) -> str:
             _INTRODUCTION,
             fill(said, 120, break_on_hyphens=False),
             "\n## Profiles written by hand, one for each suite\n",
-            _by_suite(found),
-            fill(_fates(found), 120, break_on_hyphens=False) + "\n",
+            _by_suite_table(found),
+            fill(_injected_outcomes(found), 120, break_on_hyphens=False) + "\n",
             "".join(f"- {_hash(each.profile)} profiles/{each.profile.name}\n" for each in found),
             "## Who is asked\n",
-            _by_person(found),
+            _by_person_table(found),
             "## Profiles made from the calls of one user task\n",
-            _bounds(found),
+            _per_task_table(found),
             "## Beside published figures\n\nNot comparable: see [docs/agentdojo.md](../../docs/agentdojo.md).\n",
             comparison(found),
             "\n## User tasks about which a person is asked\n",
-            _asked(found),
+            _questions_table(found),
             "## What stops each attack\n",
-            _stopped(found),
+            _attacks_table(found),
         ]
     )
 
 
-def _by_suite(found: Sequence[Measured]) -> str:
+def _by_suite_table(found: Sequence[Measured]) -> str:
     done = "user tasks | done, nobody to ask | asked about | done, with a person"
     head = [f"| suite | {done} | pairs | attacks done, no gate | with the gate | of these, words alone |"]
     head.append("|---" * 9 + "|")
     for each in (*([one] for one in found), found):
         name = each[0].suite.name if len(each) == 1 else "**all**"
         asked = sum(
-            any(call.asked for call in replay.calls) for one in each for replay in _alone(one.by_person["knows"])
+            any(call.asked for call in replay.calls)
+            for one in each
+            for replay in _without_attack(one.by_person["knows"])
         )
         words = sum(one.is_words(replay) and replay.is_done for one in each for replay in one.by_person["nobody"])
         head.append(
-            f"| {name} | {sum(map(_users, each))} | {_done(each, lambda m: m.by_person['nobody'])} | {asked} "
-            f"| {_done(each, lambda m: m.by_person['knows'])} | {sum(map(_pairs, each))} | {_hit(each, lambda m: m.without)} "
-            f"| {_hit(each, lambda m: m.by_person['nobody'])} | {words} |"
+            f"| {name} | {sum(map(_users, each))} | {_tasks_done(each, lambda m: m.by_person['nobody'])} | {asked} "
+            f"| {_tasks_done(each, lambda m: m.by_person['knows'])} | {sum(map(_pairs, each))} "
+            f"| {_attacks_done(each, lambda m: m.without)} "
+            f"| {_attacks_done(each, lambda m: m.by_person['nobody'])} | {words} |"
         )
     return "\n".join(head) + "\n"
 
@@ -109,7 +113,7 @@ def _hash(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()[:16]
 
 
-def _fates(found: Sequence[Measured]) -> str:
+def _injected_outcomes(found: Sequence[Measured]) -> str:
     calls = [call for each in found for replay in each.by_person["nobody"] for call in replay.calls if call.is_injected]
     asked = sum(call.asked is not None for call in calls)
     denied = sum(call.outcome == "denied" for call in calls) - asked
@@ -125,7 +129,7 @@ def _named(tools: Counter[str]) -> str:
     return ", ".join(f"`{tool}` ({count})" for tool, count in sorted(tools.items())) or "none"
 
 
-def _by_person(found: Sequence[Measured]) -> str:
+def _by_person_table(found: Sequence[Measured]) -> str:
     people: dict[Person, str] = {
         "nobody": "nobody: what is asked about is refused",
         "knows": "somebody who agrees to what belongs to the task, and to nothing else",
@@ -133,18 +137,18 @@ def _by_person(found: Sequence[Measured]) -> str:
     }
     head = ["| whom the gate can ask | user tasks done | attacks done |", "|---|---|---|"]
     for person, words in people.items():
-        done, hit = (count(found, lambda m, p=person: m.by_person[p]) for count in (_done, _hit))  # type: ignore[misc]  # mypy has no type for a lambda with a default.
+        done, hit = (count(found, lambda m, p=person: m.by_person[p]) for count in (_tasks_done, _attacks_done))  # type: ignore[misc]  # mypy has no type for a lambda with a default.
         head.append(f"| {words} | {done} | {hit} |")
     return "\n".join(head) + "\n"
 
 
-def _bounds(found: Sequence[Measured]) -> str:
+def _per_task_table(found: Sequence[Measured]) -> str:
     head = ["| what the profile permits | user tasks done | attacks done |", "|---|---|---|"]
     rows: tuple[tuple[str, Choice], ...] = (
         ("the tools of the task's calls, with any arguments", lambda m: m.by_names),
         ("the task's calls, with their very arguments", lambda m: m.by_arguments),
     )
-    head += [f"| {what} | {_done(found, choice)} | {_hit(found, choice)} |" for what, choice in rows]
+    head += [f"| {what} | {_tasks_done(found, choice)} | {_attacks_done(found, choice)} |" for what, choice in rows]
     return "\n".join(head) + "\n"
 
 
@@ -156,40 +160,40 @@ def comparison(found: Sequence[Measured]) -> str:
         ("profiles by hand, nobody to ask", lambda m: m.by_person["nobody"]),
         ("profiles by hand, a person who knows the task", lambda m: m.by_person["knows"]),
     )
-    head += [f"| {what} | {_done(found, choice)} | {_hit(found, choice)} |" for what, choice in rows]
+    head += [f"| {what} | {_tasks_done(found, choice)} | {_attacks_done(found, choice)} |" for what, choice in rows]
     return "\n".join([_PUBLISHED, *head])
 
 
-def _asked(found: Sequence[Measured]) -> str:
+def _questions_table(found: Sequence[Measured]) -> str:
     head = ["| suite | task | about | because |", "|---|---|---|---|"]
     for each in found:
-        for replay in _alone(each.by_person["knows"]):
+        for replay in _without_attack(each.by_person["knows"]):
             asked = dict.fromkeys((call.tool, call.asked) for call in replay.calls if call.asked)
             head += [f"| {each.suite.name} | {replay.user_task} | `{tool}` | {why} |" for tool, why in asked]
     return "\n".join(head) + "\n"
 
 
-def _stopped(found: Sequence[Measured]) -> str:
+def _attacks_table(found: Sequence[Measured]) -> str:
     head = [
         "| suite | attack | what becomes of its calls | pairs done, no gate | with the gate |",
         "|---|---|---|---|---|",
     ]
     for each in found:
         for task in each.suite.injection_tasks:
-            mine = _of(each.by_person["nobody"], task)
+            mine = _for_attack(each.by_person["nobody"], task)
             without, hit, agreed = (
-                sum(replay.is_done for replay in _of(replays, task))
+                sum(replay.is_done for replay in _for_attack(replays, task))
                 for replays in (each.without, mine, each.by_person["agrees"])
             )
-            fates = Counter(_fate(call) for call in mine[0].calls if call.is_injected)
-            said = ", ".join(f"{fate}{f' (x{count})' if count > 1 else ''}" for fate, count in fates.items())
+            outcomes = Counter(_describe_outcome(call) for call in mine[0].calls if call.is_injected)
+            said = ", ".join(f"{fate}{f' (x{count})' if count > 1 else ''}" for fate, count in outcomes.items())
             head.append(
                 f"| {each.suite.name} | {task} | {said or 'it has none'} | {without} of {len(mine)} | {hit} | {agreed} |"
             )
     return "\n".join(head) + "\n"
 
 
-def _fate(call: Made) -> str:
+def _describe_outcome(call: ReplayedCall) -> str:
     if call.asked:
         return f"`{call.tool}` asked: {call.asked}"
     if call.outcome == "denied":
@@ -197,15 +201,15 @@ def _fate(call: Made) -> str:
     return f"`{call.tool}` {'runs' if call.outcome == 'ok' else 'fails'}"
 
 
-def _alone(replays: Iterable[Replay]) -> list[Replay]:
+def _without_attack(replays: Iterable[Replay]) -> list[Replay]:
     return [replay for replay in replays if replay.injection_task is None]
 
 
-def _of(replays: Iterable[Replay], attack: str) -> list[Replay]:
+def _for_attack(replays: Iterable[Replay], attack: str) -> list[Replay]:
     return [replay for replay in replays if replay.injection_task == attack]
 
 
-def _attacked(replays: Iterable[Replay]) -> list[Replay]:
+def _with_attack(replays: Iterable[Replay]) -> list[Replay]:
     return [replay for replay in replays if replay.injection_task is not None]
 
 
@@ -221,12 +225,12 @@ def _pairs(measured: Measured) -> int:
     return _users(measured) * _attacks(measured)
 
 
-def _done(found: Iterable[Measured], choice: Choice) -> str:
-    return _share([replay for each in found for replay in _alone(choice(each))])
+def _tasks_done(found: Iterable[Measured], choice: Choice) -> str:
+    return _share([replay for each in found for replay in _without_attack(choice(each))])
 
 
-def _hit(found: Iterable[Measured], choice: Choice) -> str:
-    return _share([replay for each in found for replay in _attacked(choice(each))])
+def _attacks_done(found: Iterable[Measured], choice: Choice) -> str:
+    return _share([replay for each in found for replay in _with_attack(choice(each))])
 
 
 def _share(replays: Sequence[Replay]) -> str:

@@ -15,7 +15,7 @@ Person = Literal["nobody", "knows", "agrees"]
 """The person who is asked: none is available; one who agrees only to the user task's calls; one who agrees to all."""
 
 
-class Made(NamedTuple):
+class ReplayedCall(NamedTuple):
     """One replayed call."""
 
     tool: str
@@ -34,26 +34,30 @@ class Replay(NamedTuple):
     injection_task: str | None
     is_done: bool
     """The result of the suite's own check: of the attack if there is one, else of the user task."""
-    calls: tuple[Made, ...]
+    calls: tuple[ReplayedCall, ...]
 
 
 class Gate(Protocol):
     """Makes calls or refuses them."""
 
-    def call(self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool) -> Made:
+    def call(
+        self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool
+    ) -> ReplayedCall:
         """Make or refuse one call, and return its result."""
 
 
 class NoGate:
     """A replacement for the gate that makes every call."""
 
-    def call(self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool) -> Made:
+    def call(
+        self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool
+    ) -> ReplayedCall:
         """Make the call; it fails only if the tool raises."""
         try:
             body(args)
         except Exception as error:  # noqa: BLE001  An agent would read whatever a tool raises.
-            return Made(tool, is_injected, "error", type(error).__name__, None)
-        return Made(tool, is_injected, "ok", None, None)
+            return ReplayedCall(tool, is_injected, "error", type(error).__name__, None)
+        return ReplayedCall(tool, is_injected, "ok", None, None)
 
 
 @dataclass
@@ -72,11 +76,13 @@ class ToolcharterGate:
         events = f"file:{self.events}" if self.events else _dropped
         self._host = open_host(self.profile, workspace=self.workspace, approver=self._answer, events=events)
 
-    def call(self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool) -> Made:
+    def call(
+        self, tool: str, args: Mapping[str, Any], body: Callable[[Any], str], *, is_injected: bool
+    ) -> ReplayedCall:
         """Make one governed call. Only the person who is asked learns whether it is injected."""
         self._asked, self._is_injected = None, is_injected
         result = self._host.govern(tool, args, body, parameters=self.schemas[tool]).result
-        return Made(tool, is_injected, result.outcome, result.reason, self._asked)
+        return ReplayedCall(tool, is_injected, result.outcome, result.reason, self._asked)
 
     def _answer(self, request: ApprovalRequest) -> Literal["allow_once", "deny"] | None:
         self._asked = request.reason
@@ -96,7 +102,7 @@ class ToolcharterGate:
 def replay(suite: Suite, gate: Gate, user_task: str, injection_task: str | None = None) -> Replay:
     """Make the user task's calls in order, then the attack's: the model does its work, then obeys the attacker."""
     before, after = suite.environment(user_task), suite.environment(user_task)
-    made: list[Made] = []
+    made: list[ReplayedCall] = []
     ran: list[Call] = []
     for is_injected, (tool, args) in _calls(suite, after, user_task, injection_task):
         call = gate.call(tool, args, suite.body(after, tool), is_injected=is_injected)
