@@ -9,7 +9,7 @@ import pytest
 from tests.cases.path_trees import filled, lay_out
 from tests.cases.test_ssrf import PUBLIC, calls_for, populate, toolbox, world  # noqa: F401 - fixtures
 from tests.core.guards.network.conftest import certified  # noqa: F401 - a fixture
-from tests.core.guards.network.world import World
+from tests.core.guards.network.fake_internet import FakeInternet
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, build_tools
@@ -60,7 +60,7 @@ def test_a_file_operation_ends_as_the_row_says(row: dict[str, Any], file_tools: 
 @pytest.mark.parametrize("row", row_params(URLS))
 def test_a_url_ends_as_the_row_says(
     row: dict[str, Any],
-    world: World,  # noqa: F811 - the fixture
+    world: FakeInternet,  # noqa: F811 - the fixture
     toolbox: Callable[..., Toolbox],  # noqa: F811 - the fixture
     certified,  # noqa: F811 - the fixture
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.core.guards.network.conftest import certified  # noqa: F401 - a fixture
-from tests.core.guards.network.world import Reply, World, a_world, answer
+from tests.core.guards.network.fake_internet import FakeInternet, Reply, answer, install_fake_internet
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Toolbox, build_tools
@@ -31,8 +31,8 @@ PUBLIC = "93.184.216.34"
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    yield from a_world(monkeypatch)
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeInternet]:
+    yield from install_fake_internet(monkeypatch)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def calls_for(url: str) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def populate(world: World, row: dict[str, Any], tls: Callable[[str], ssl.SSLContext]) -> None:
+def populate(world: FakeInternet, row: dict[str, Any], tls: Callable[[str], ssl.SSLContext]) -> None:
     """What the row says there is: names, and a server at the public address under every one of them."""
     for name, answers in row.get("resolver", {}).items():
         world.names[name] = [answers]
@@ -112,7 +112,7 @@ SERVERS: dict[str, Reply] = {
 
 
 @pytest.mark.parametrize("row", row_params(ROWS))
-def test_sample(row: dict[str, Any], world: World, toolbox, certified) -> None:  # noqa: F811 - the fixture
+def test_sample(row: dict[str, Any], world: FakeInternet, toolbox, certified) -> None:  # noqa: F811 - the fixture
     """Denied rows reach nothing but public addresses, allowed ones are fetched, slow ones are bounded."""
     populate(world, row, certified)
     box = toolbox()
@@ -155,7 +155,7 @@ BLOCKED = ["malware.com", "*.malware.com", "*.tk", "*.ml", "*.ga", "*.cf"]
 
 
 @pytest.mark.parametrize("row", row_params(URL_SAFETY))
-def test_url_safety(row: dict[str, Any], world: World, toolbox) -> None:
+def test_url_safety(row: dict[str, Any], world: FakeInternet, toolbox) -> None:
     """Sample set 001's check of URLs: what it should refuse is refused, what it should allow is reached."""
     url, wanted = row["input"]["url"], {**row["expect"], **row.get("unified", {})}
     box = toolbox(denied_domains=BLOCKED)
@@ -177,7 +177,7 @@ PATTERNS = [row for row in MCP_NET if row["case"] == "domain pattern"]
 
 
 @pytest.mark.parametrize("row", row_params(ADDRESSES))
-def test_addresses(row: dict[str, Any], world: World, toolbox) -> None:
+def test_addresses(row: dict[str, Any], world: FakeInternet, toolbox) -> None:
     """Sample set 004's check of addresses, and the address that it pins."""
     wanted = {**row["expect"], **row.get("unified", {})}
     allowed = wanted.get("allowed", wanted.get("valid"))
@@ -199,7 +199,7 @@ def test_domain_patterns(row: dict[str, Any]) -> None:
     assert matches_host([given["pattern"]], given["host"]) == {**row["expect"], **row.get("unified", {})}["match"]
 
 
-def test_a_policy_of_blocked_domains(world: World, toolbox) -> None:
+def test_a_policy_of_blocked_domains(world: FakeInternet, toolbox) -> None:
     """Sample set 004's `allow_all` with a list of blocked domains is our default with `denied_domains`."""
     rows = [row for row in MCP_NET if row["case"].startswith("fetch policy")]
     assert [len(row["expect"]["blocked"]) for row in rows] != []

@@ -7,15 +7,15 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.core.guards.network.world import World, a_world, answer
+from tests.core.guards.network.fake_internet import FakeInternet, answer, install_fake_internet
 
 from toolcharter import Caller, Denied, NetworkPolicy, ToolRuntime, ToolSpec, TraceContext, within_trace
 from toolcharter.testing.toolboxes import toolbox_of
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    yield from a_world(monkeypatch)
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeInternet]:
+    yield from install_fake_internet(monkeypatch)
 
 
 def get(way: str, *, marked: bool = True) -> ToolSpec[NetworkPolicy]:
@@ -57,7 +57,7 @@ WAYS: dict[str, Any] = {"fetch": _fetch, "afetch": _afetch, "transport": _transp
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_request_names_the_trace_of_its_call(world: World, tmp_path, way: str) -> None:
+def test_a_request_names_the_trace_of_its_call(world: FakeInternet, tmp_path, way: str) -> None:
     """Where one is known."""
     server = world.put("example.com", answer(b"hello"))
     trace = TraceContext("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "a=b")
@@ -76,7 +76,7 @@ def test_a_request_names_the_trace_of_its_call(world: World, tmp_path, way: str)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_tool_reaches_the_network_through_the_gate(world: World, tmp_path, way: str) -> None:
+def test_a_tool_reaches_the_network_through_the_gate(world: FakeInternet, tmp_path, way: str) -> None:
     """In a call it fetches; what is refused by text is refused in a dry run, and by look-up in the call."""
     world.put("example.com", answer(b"hello"))
     world.names["inside.example"] = [["10.0.0.1"]]
@@ -101,7 +101,7 @@ def test_a_tool_reaches_the_network_through_the_gate(world: World, tmp_path, way
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_is_fetched_above_the_mark(world: World, tmp_path, way: str) -> None:
+def test_nothing_is_fetched_above_the_mark(world: FakeInternet, tmp_path, way: str) -> None:
     """A tool that would reach the network before its mark has failed, and has reached nothing."""
     toolbox = toolbox_of(get(way, marked=False), workspace=tmp_path, policies={"get": {}}, events=lambda _: None)
 
@@ -111,7 +111,7 @@ def test_nothing_is_fetched_above_the_mark(world: World, tmp_path, way: str) -> 
     assert (world.looked_up, world.dialled) == ([], [])
 
 
-def test_a_call_that_is_over_reaches_nothing(world: World, tmp_path) -> None:
+def test_a_call_that_is_over_reaches_nothing(world: FakeInternet, tmp_path) -> None:
     """`rt.http` is of the present call; kept beyond it, it refuses."""
     kept: list[ToolRuntime] = []
 
@@ -164,7 +164,7 @@ def test_a_connector_serves_beyond_its_call(tmp_path) -> None:
                 asyncio.run(said("127.0.0.2", port))
 
 
-def test_check_gives_the_normal_form(world: World, tmp_path) -> None:
+def test_check_gives_the_normal_form(world: FakeInternet, tmp_path) -> None:
     """And says why a URL is refused."""
     from toolcharter.gate.http import GovernedHttp  # noqa: PLC0415 - only here
 

@@ -3,18 +3,18 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.core.guards.network.world import World, a_world, answer
+from tests.core.guards.network.fake_internet import FakeInternet, answer, install_fake_internet
 
 from toolcharter import Denied, NetworkPolicy, ToolError
 from toolcharter.hosts import open_http, require_public
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    yield from a_world(monkeypatch)
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeInternet]:
+    yield from install_fake_internet(monkeypatch)
 
 
-def test_a_host_fetches_under_the_guard(world: World) -> None:
+def test_a_host_fetches_under_the_guard(world: FakeInternet) -> None:
     """A public address is reached, a private one is not; no call is needed."""
     world.put("keys.example.com", answer(b"{}"))
     world.names["inside.example.com"] = [["10.0.0.7"]]
@@ -26,7 +26,7 @@ def test_a_host_fetches_under_the_guard(world: World) -> None:
     assert raised.value.reason == "private_address"
 
 
-async def test_a_url_is_judged_when_it_is_registered(world: World) -> None:
+async def test_a_url_is_judged_when_it_is_registered(world: FakeInternet) -> None:
     """Its text is read, its name looked up, and nothing connected."""
     world.put("hooks.example.com", answer())
 
@@ -47,7 +47,7 @@ async def test_a_url_is_judged_when_it_is_registered(world: World) -> None:
         ("http:hooks", "url_not_understood"),
     ],
 )
-async def test_a_url_that_leads_inside_is_refused(world: World, url: str, reason: str) -> None:
+async def test_a_url_that_leads_inside_is_refused(world: FakeInternet, url: str, reason: str) -> None:
     """By its letters, or by where its name leads."""
     world.put("hooks.example.com", answer())
     world.names["inside.example.com"] = [["93.184.216.34", "169.254.169.254"]]
@@ -58,7 +58,7 @@ async def test_a_url_that_leads_inside_is_refused(world: World, url: str, reason
     assert raised.value.reason == reason
 
 
-async def test_a_url_that_leads_nowhere_is_an_error(world: World) -> None:
+async def test_a_url_that_leads_nowhere_is_an_error(world: FakeInternet) -> None:
     """A name that nobody knows cannot be judged."""
     with pytest.raises(ToolError) as raised:
         await require_public("http://gone.example.com/", NetworkPolicy())

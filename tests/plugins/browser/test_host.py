@@ -18,7 +18,7 @@ import trustme
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import load_pem_x509_certificate
 from playwright.async_api import Error
-from tests.core.guards.network.world import Server, answer
+from tests.core.guards.network.fake_internet import Server, answer
 from tests.plugins.browser.conftest import Site
 from tests.rows import each_row
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from tests.core.guards.network.conftest import certified  # noqa: F401 - a fixture
-from tests.core.guards.network.world import World, a_world
+from tests.core.guards.network.fake_internet import FakeInternet, install_fake_internet
 
 from toolcharter import Toolbox, ToolResult, build_tools
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    yield from a_world(monkeypatch)
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeInternet]:
+    yield from install_fake_internet(monkeypatch)
 
 
 @pytest.fixture

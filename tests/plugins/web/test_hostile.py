@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.core.guards.network.world import World
+from tests.core.guards.network.fake_internet import FakeInternet
 
 from toolcharter import Toolbox, build_tools
 
@@ -78,7 +78,7 @@ CASES = [
 
 
 @pytest.fixture
-def toolbox(tmp_path: Any, world: World) -> Iterator[Toolbox]:
+def toolbox(tmp_path: Any, world: FakeInternet) -> Iterator[Toolbox]:
     """Both tools that read pages, and one that others call; each page under a path of its own host."""
     profile = tmp_path / "profile.yaml"
     profile.write_text(

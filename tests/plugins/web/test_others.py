@@ -1,7 +1,7 @@
 """`http_get` and `html_scraper`."""
 
 import pytest
-from tests.core.guards.network.world import World, answer
+from tests.core.guards.network.fake_internet import FakeInternet, answer
 
 from toolcharter_web import css_selectors
 from toolcharter_web.common import Item, format_item
@@ -10,7 +10,7 @@ PAGE = b"""<html><head><title>T</title></head><body><ul id=l>
 <li class=a><a href="/x" title=y>One</a></li><li class="a b">Two  <i>three</i></li><li hidden>no</li></ul></body></html>"""
 
 
-def test_http_get_shows_the_text_as_it_is(world: World, call) -> None:
+def test_http_get_shows_the_text_as_it_is(world: FakeInternet, call) -> None:
     """Status and body, as in sample set 001; HTML is not converted."""
     world.put("example.com", answer(PAGE, Content_Type="text/html"))
 
@@ -28,7 +28,7 @@ def test_http_get_shows_the_text_as_it_is(world: World, call) -> None:
 
 
 @pytest.mark.parametrize("tool", ["http_get", "html_scraper"])
-def test_both_are_under_the_guard(world: World, box, tool: str) -> None:
+def test_both_are_under_the_guard(world: FakeInternet, box, tool: str) -> None:
     """Denied by text in a dry run, by look-up in a call."""
     world.names["inside.example"] = [["10.0.0.1"]]
     more = {"selectors": ["p"]} if tool == "html_scraper" else {}
@@ -45,7 +45,7 @@ def test_both_are_under_the_guard(world: World, box, tool: str) -> None:
     [(answer(b"", "404 x"), "http_status"), (answer(b"\0"), "binary_content")],
     ids=["status", "binary"],
 )
-def test_both_fail_alike(world: World, call, tool: str, raw: bytes, reason: str) -> None:
+def test_both_fail_alike(world: FakeInternet, call, tool: str, raw: bytes, reason: str) -> None:
     """What is no text, and what is a failure, is an error of either."""
     world.put("example.com", raw)
     more = {"selectors": ["p"]} if tool == "html_scraper" else {}
@@ -67,7 +67,7 @@ def test_both_fail_alike(world: World, call, tool: str, raw: bytes, reason: str)
         pytest.param({"selectors": ["table"]}, [], id="none"),
     ],
 )  # fmt: skip
-def test_html_scraper(world: World, call, args, items) -> None:
+def test_html_scraper(world: FakeInternet, call, args, items) -> None:
     """Tag, text and attributes of each element, in the order of selectors and page."""
     world.put("example.com", answer(PAGE, Content_Type="text/html"))
 
@@ -77,7 +77,7 @@ def test_html_scraper(world: World, call, args, items) -> None:
     assert got.data["truncated"] is ("max_results" in args)
 
 
-def test_html_scraper_shows_its_items_as_lines(world: World, call) -> None:
+def test_html_scraper_shows_its_items_as_lines(world: FakeInternet, call) -> None:
     """One line for each, inside the fence."""
     world.put("example.com", answer(PAGE, Content_Type="text/html"))
 
@@ -86,7 +86,7 @@ def test_html_scraper_shows_its_items_as_lines(world: World, call) -> None:
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(26, 2), (25, 1), (5, 1)], ids=["all", "one past it", "not even one"])
-def test_html_scraper_shows_no_more_than_the_policy_says(world: World, call, limit: int, kept: int) -> None:
+def test_html_scraper_shows_no_more_than_the_policy_says(world: FakeInternet, call, limit: int, kept: int) -> None:
     """Whole elements as far as they go, and the beginning of the first if not even that fits."""
     world.put("example.com", answer(b"<p>12345678<p>12345678", Content_Type="text/html"))
 
@@ -111,7 +111,7 @@ def test_html_scraper_shows_no_more_than_the_policy_says(world: World, call, lim
         "p::before",
     ],
 )
-def test_what_is_no_selector_is_refused(world: World, call, selector: str) -> None:
+def test_what_is_no_selector_is_refused(world: FakeInternet, call, selector: str) -> None:
     """Before anything is fetched for it."""
     got = call("html_scraper", url="http://example.com/", selectors=[selector])
 
@@ -120,21 +120,21 @@ def test_what_is_no_selector_is_refused(world: World, call, selector: str) -> No
 
 
 @pytest.mark.parametrize("selector", ["a[href='x:has(y)']", "li:nth-child(2)", "li:not(:first-child) i", "LI > I"])
-def test_selectors_that_are_taken(world: World, call, selector: str) -> None:
+def test_selectors_that_are_taken(world: FakeInternet, call, selector: str) -> None:
     """What stands in quotes is no pseudo-class, and the usual ones are there."""
     world.put("example.com", answer(PAGE, Content_Type="text/html"))
 
     assert call("html_scraper", url="http://example.com/", selectors=[selector]).outcome == "ok"
 
 
-def test_one_selector_of_a_call_may_count(world: World, call) -> None:
+def test_one_selector_of_a_call_may_count(world: FakeInternet, call) -> None:
     """Counting takes the square of the page, so a second one is refused wherever it stands."""
     got = call("html_scraper", url="http://example.com/", selectors=["p:nth-child(2)", "b:nth-of-type(2)"])
 
     assert (got.reason, world.looked_up) == ("invalid_selector", [])
 
 
-def test_what_is_no_html_is_not_scraped(world: World, call) -> None:
+def test_what_is_no_html_is_not_scraped(world: FakeInternet, call) -> None:
     """The error says what it is."""
     world.put("example.com", answer(b"{}", Content_Type="application/json"))
 

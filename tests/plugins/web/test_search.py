@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.core.guards.network.world import World, answer
+from tests.core.guards.network.fake_internet import FakeInternet, answer
 
 KEY = "BRAVE_" + "API_KEY"
 FOUND = {
@@ -20,7 +20,7 @@ one</a></div><div class="body"><h2>Ad</h2><a href="https://duckduckgo.com/y.js?a
 
 
 @pytest.fixture
-def brave(world: World, certified, monkeypatch):
+def brave(world: FakeInternet, certified, monkeypatch):
     """A provider that answers what it is told to."""
     monkeypatch.setenv(KEY, "the-key")
 
@@ -31,7 +31,7 @@ def brave(world: World, certified, monkeypatch):
 
 
 @pytest.fixture
-def duck(world: World, certified):
+def duck(world: FakeInternet, certified):
     def serve(raw: bytes):
         return world.put("html.duckduckgo.com", raw, port=443, tls=certified("html.duckduckgo.com"))
 
@@ -85,14 +85,14 @@ def test_the_number_of_results(brave, call, name: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 21, "5"])
-def test_numbers_beyond_the_limits_are_refused(world: World, call, count: object) -> None:
+def test_numbers_beyond_the_limits_are_refused(world: FakeInternet, call, count: object) -> None:
     """One past each limit."""
     got = call("web", query="a", count=count)
 
     assert (got.outcome, got.reason) == ("error", "invalid_arguments")
 
 
-def test_without_a_key_nobody_is_asked(world: World, box, monkeypatch) -> None:
+def test_without_a_key_nobody_is_asked(world: FakeInternet, box, monkeypatch) -> None:
     """The error names the variable, and a dry run tells it already."""
     monkeypatch.delenv(KEY, raising=False)
     toolbox = box("web")

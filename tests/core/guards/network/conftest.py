@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 import trustme
-from tests.core.guards.network.world import World, a_world
+from tests.core.guards.network.fake_internet import FakeInternet, install_fake_internet
 
 from toolcharter import HttpAnswer, HttpLimits, NetworkPolicy
 from toolcharter.guards.network.client import Client
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    yield from a_world(monkeypatch)
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeInternet]:
+    yield from install_fake_internet(monkeypatch)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from itertools import count
 from time import monotonic
 
 import pytest
-from tests.core.guards.network.world import World, answer
+from tests.core.guards.network.fake_internet import FakeInternet, answer
 
 from toolcharter import HttpLimits, NetworkPolicy, ToolError
 from toolcharter.guards.network import lookup
@@ -61,7 +61,7 @@ def flooding(before: bytes, drop: bytes):
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
-def test_a_server_that_hangs_is_left(world: World, fetch) -> None:
+def test_a_server_that_hangs_is_left(world: FakeInternet, fetch) -> None:
     """The limit holds for a server that says nothing."""
     world.put("example.com", lambda connection, head: world.servers[0].over.wait(OVER))
 
@@ -77,21 +77,21 @@ def test_a_server_that_hangs_is_left(world: World, fetch) -> None:
         pytest.param(b"", b"HTTP/1.1 100 Continue\r\n\r\n", id="interim answers"),
     ],
 )
-def test_a_server_that_drips_is_left(world: World, fetch, before: bytes, drop: bytes) -> None:
+def test_a_server_that_drips_is_left(world: FakeInternet, fetch, before: bytes, drop: bytes) -> None:
     """The limit is on the whole, so a byte now and then does not prolong it."""
     world.put("example.com", dripping(before, drop))
 
     assert error_of(fetch) == TIMED_OUT
 
 
-def test_a_handshake_that_hangs_is_left(world: World, fetch) -> None:
+def test_a_handshake_that_hangs_is_left(world: FakeInternet, fetch) -> None:
     """The limit holds for TLS."""
     world.put("example.com", lambda connection, head: world.servers[0].over.wait(OVER), port=443)
 
     assert error_of(fetch, "https://example.com/") == TIMED_OUT
 
 
-def test_redirects_share_one_limit(world: World, fetch) -> None:
+def test_redirects_share_one_limit(world: FakeInternet, fetch) -> None:
     """Each hop takes from the same time."""
     moved = answer(b"", "302 Found", Location="/again")
 
@@ -104,7 +104,7 @@ def test_redirects_share_one_limit(world: World, fetch) -> None:
     assert error_of(fetch, limits=HttpLimits(timeout_s=0.4, max_redirects=10_000)) == TIMED_OUT
 
 
-def test_the_calls_own_deadline_wins(world: World, fetch) -> None:
+def test_the_calls_own_deadline_wins(world: FakeInternet, fetch) -> None:
     """A call with no time left begins nothing, whatever the tool's limits are."""
     world.put("example.com", answer())
 
@@ -112,7 +112,7 @@ def test_the_calls_own_deadline_wins(world: World, fetch) -> None:
     assert world.dialled == []
 
 
-def test_a_resolver_that_hangs_is_left(world: World, fetch, monkeypatch) -> None:
+def test_a_resolver_that_hangs_is_left(world: FakeInternet, fetch, monkeypatch) -> None:
     """The limit holds for the look-up, and hanging ones are bounded in number."""
     over = threading.Event()
 
@@ -129,7 +129,7 @@ def test_a_resolver_that_hangs_is_left(world: World, fetch, monkeypatch) -> None
     assert reasons == [TIMED_OUT, TIMED_OUT, ("host_not_found", "Too many DNS lookups are running.")]
 
 
-def test_a_host_that_does_not_take_the_request_is_left(world: World, fetch) -> None:
+def test_a_host_that_does_not_take_the_request_is_left(world: FakeInternet, fetch) -> None:
     """The limit holds for sending."""
 
     def reply(connection: socket.socket, head: bytes) -> None:
@@ -152,21 +152,21 @@ def test_a_host_that_does_not_take_the_request_is_left(world: World, fetch) -> N
         pytest.param(HEAD + b"X: a\0b\r\n\r\n", id="NUL in a header"),
     ],
 )
-def test_an_answer_that_is_no_http_is_an_error(world: World, fetch, raw: bytes) -> None:
+def test_an_answer_that_is_no_http_is_an_error(world: FakeInternet, fetch, raw: bytes) -> None:
     """What is incomplete or malformed is not shown as an answer."""
     world.put("example.com", raw)
 
     assert error_of(fetch, limits=HttpLimits()) == INCOMPLETE
 
 
-def test_a_body_beyond_its_length_is_not_read(world: World, fetch) -> None:
+def test_a_body_beyond_its_length_is_not_read(world: FakeInternet, fetch) -> None:
     """What a server sends after the end that it has announced belongs to nothing."""
     world.put("example.com", HEAD + b"Content-Length: 5\r\n\r\nhello, and more")
 
     assert fetch("http://example.com/").body == b"hello"
 
 
-def test_a_connection_that_breaks_is_an_error(world: World, fetch) -> None:
+def test_a_connection_that_breaks_is_an_error(world: FakeInternet, fetch) -> None:
     """Another try may help."""
 
     def reply(connection: socket.socket, head: bytes) -> None:
@@ -186,14 +186,16 @@ def test_a_connection_that_breaks_is_an_error(world: World, fetch) -> None:
         pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n", "invalid_response", id="trailers"),
     ],
 )
-def test_a_flood_beside_the_body_is_an_error(world: World, fetch, before: bytes, drop: bytes, reason: str) -> None:
+def test_a_flood_beside_the_body_is_an_error(
+    world: FakeInternet, fetch, before: bytes, drop: bytes, reason: str
+) -> None:
     """Heads, interim answers and trailers have limits of their own."""
     world.put("example.com", flooding(before, drop))
 
     assert error_of(fetch, limits=HttpLimits())[0] == reason
 
 
-def test_a_packed_body_that_unpacks_to_nothing_comes_to_an_end(world: World, fetch) -> None:
+def test_a_packed_body_that_unpacks_to_nothing_comes_to_an_end(world: FakeInternet, fetch) -> None:
     """What arrives is limited as well as what it means."""
     nothing = gzip.compress(b"") * 1000
     world.put("example.com", flooding(HEAD + b"Content-Encoding: gzip\r\n\r\n", nothing))
@@ -201,7 +203,7 @@ def test_a_packed_body_that_unpacks_to_nothing_comes_to_an_end(world: World, fet
     assert error_of(fetch, limits=HttpLimits(max_bytes=1000))[0] == "response_too_large"
 
 
-def test_the_number_of_headers_is_limited(world: World, fetch) -> None:
+def test_the_number_of_headers_is_limited(world: FakeInternet, fetch) -> None:
     """At the limit an answer is taken, one past it refused."""
     world.put("example.com", answer(b"", "200 OK", **{f"X{number}": "y" for number in range(8)}))
 
@@ -213,7 +215,7 @@ def test_the_number_of_headers_is_limited(world: World, fetch) -> None:
 
 
 @pytest.mark.parametrize(("size", "truncated"), [(1000, False), (1001, True)], ids=["at the limit", "one past it"])
-def test_a_body_is_cut_at_the_limit(world: World, fetch, size: int, truncated) -> None:
+def test_a_body_is_cut_at_the_limit(world: FakeInternet, fetch, size: int, truncated) -> None:
     """And whoever asked is told."""
     world.put("example.com", answer(b"x" * size))
 
@@ -222,7 +224,7 @@ def test_a_body_is_cut_at_the_limit(world: World, fetch, size: int, truncated) -
     assert (got.body, got.truncated) == (b"x" * 1000, truncated)
 
 
-def test_an_endless_body_is_cut_while_it_comes(world: World, fetch) -> None:
+def test_an_endless_body_is_cut_while_it_comes(world: FakeInternet, fetch) -> None:
     """A body that never ends costs no more than the limit."""
     world.put("example.com", flooding(HEAD + b"\r\n", b"x" * 10_000))
 
@@ -249,7 +251,7 @@ def deflated(data: bytes, form: int = zlib.MAX_WBITS) -> bytes:
         pytest.param("identity", b"hello", id="identity"),
     ],
 )
-def test_encodings(world: World, fetch, encoding: str, packed: bytes) -> None:
+def test_encodings(world: FakeInternet, fetch, encoding: str, packed: bytes) -> None:
     """Each that we ask for, and what servers make of it."""
     world.put("example.com", answer(packed, Content_Encoding=encoding))
 
@@ -267,7 +269,9 @@ def test_encodings(world: World, fetch, encoding: str, packed: bytes) -> None:
         ),
     ],
 )
-def test_what_does_not_unpack_is_an_error(world: World, fetch, encoding: str, packed: bytes, message: str) -> None:
+def test_what_does_not_unpack_is_an_error(
+    world: FakeInternet, fetch, encoding: str, packed: bytes, message: str
+) -> None:
     """It is not shown as it came."""
     world.put("example.com", answer(packed, Content_Encoding=encoding))
 
@@ -276,7 +280,7 @@ def test_what_does_not_unpack_is_an_error(world: World, fetch, encoding: str, pa
     assert (reason, said[: len(message)]) == ("invalid_response", message)
 
 
-def test_an_encoding_in_two_lines_is_one(world: World, fetch) -> None:
+def test_an_encoding_in_two_lines_is_one(world: FakeInternet, fetch) -> None:
     """Else the second would be left on, and what is still packed shown as the body."""
     packed = gzip.compress(gzip.compress(b"hello"))
     world.put("example.com", HEAD + b"Content-Encoding: gzip\r\n" * 2 + b"\r\n" + packed)
@@ -286,7 +290,7 @@ def test_an_encoding_in_two_lines_is_one(world: World, fetch) -> None:
 
 
 @pytest.mark.parametrize("form", ["gzip", "deflate"])
-def test_a_compression_bomb_is_not_unpacked(world: World, fetch, form: str) -> None:
+def test_a_compression_bomb_is_not_unpacked(world: FakeInternet, fetch, form: str) -> None:
     """Only what the limit lets through ever exists in memory."""
     bomb = (gzip.compress if form == "gzip" else deflated)(b"\0" * 50_000_000)
     world.put("example.com", answer(bomb, Content_Encoding=form))
@@ -296,7 +300,7 @@ def test_a_compression_bomb_is_not_unpacked(world: World, fetch, form: str) -> N
     assert (got.body, got.truncated) == (b"\0" * 100_000, True)
 
 
-def test_a_cancelled_request_hangs_up(world: World) -> None:
+def test_a_cancelled_request_hangs_up(world: FakeInternet) -> None:
     """Whoever waits no longer leaves no connection behind."""
     hung_up = threading.Event()
     asked = threading.Event()
@@ -323,7 +327,7 @@ def test_a_cancelled_request_hangs_up(world: World) -> None:
     assert hung_up.wait(OVER)
 
 
-def test_a_request_without_the_extra_says_what_to_install(world: World, fetch, monkeypatch) -> None:
+def test_a_request_without_the_extra_says_what_to_install(world: FakeInternet, fetch, monkeypatch) -> None:
     """It is an extra: without it the error names the line that brings it."""
     monkeypatch.setitem(__import__("sys").modules, "toolcharter.guards.network.dial", None)
 

@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable
 
 import pytest
-from tests.core.guards.network.world import World, answer
+from tests.core.guards.network.fake_internet import FakeInternet, answer
 
 from toolcharter import Denied, HttpLimits, ToolError
 
@@ -23,7 +23,7 @@ def failing(fetch, url: str, **given) -> tuple[str, str]:
     return "ok", ""
 
 
-def test_an_answer_is_given_whole(world: World, fetch) -> None:
+def test_an_answer_is_given_whole(world: FakeInternet, fetch) -> None:
     """Status, headers and body come as they were sent; the name was looked up once and that address dialled."""
     server = world.put("example.com", answer(b"hello", "404 Not Found", X_Two="first", x_two="second"))
 
@@ -38,7 +38,7 @@ def test_an_answer_is_given_whole(world: World, fetch) -> None:
     assert b"User-Agent: toolcharter/" in head
 
 
-def test_a_body_is_sent(world: World, fetch) -> None:
+def test_a_body_is_sent(world: FakeInternet, fetch) -> None:
     """A caller's method, headers and content arrive."""
     server = world.put("example.com", answer())
 
@@ -53,13 +53,13 @@ def test_a_body_is_sent(world: World, fetch) -> None:
 
 
 @pytest.mark.parametrize("name", ["Host", "Connection", "Transfer-Encoding", "Proxy-Authorization"])
-def test_headers_that_direct_a_message_cannot_be_set(world: World, fetch, name: str) -> None:
+def test_headers_that_direct_a_message_cannot_be_set(world: FakeInternet, fetch, name: str) -> None:
     """Where a message goes and where it ends is not the caller's to say."""
     assert failing(fetch, "http://example.com/", headers={name: "x"}) == ("error", "invalid_arguments")
     assert world.looked_up == []
 
 
-def test_a_header_with_a_line_break_is_not_sent(world: World, fetch) -> None:
+def test_a_header_with_a_line_break_is_not_sent(world: FakeInternet, fetch) -> None:
     """No header can smuggle another one."""
     server = world.put("example.com", answer())
 
@@ -68,7 +68,7 @@ def test_a_header_with_a_line_break_is_not_sent(world: World, fetch) -> None:
 
 
 @pytest.mark.parametrize("value", ["key-of-ours\n", "key-of-ours\0", "a\r\nkey-of-ours: b"])
-def test_what_cannot_be_sent_is_not_told(world: World, fetch, value: str) -> None:
+def test_what_cannot_be_sent_is_not_told(world: FakeInternet, fetch, value: str) -> None:
     """A header that is refused may be a key, read from a file together with the end of its line."""
     world.put("example.com", answer())
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_sent_is_not_told(world: World, fetch, value: str) -> Non
         pytest.param(["64:ff9b::a00:1"], "private_address", id="NAT64"),
     ],
 )
-def test_a_name_that_leads_inside_is_denied(world: World, fetch, answers: list[str], reason: str) -> None:
+def test_a_name_that_leads_inside_is_denied(world: FakeInternet, fetch, answers: list[str], reason: str) -> None:
     """One private answer among all is enough, and nothing is dialled."""
     world.names["example.com"] = [answers]
 
@@ -97,7 +97,7 @@ def test_a_name_that_leads_inside_is_denied(world: World, fetch, answers: list[s
     assert world.connected == [] == world.dialled
 
 
-def test_a_second_look_up_is_not_trusted(world: World, fetch) -> None:
+def test_a_second_look_up_is_not_trusted(world: FakeInternet, fetch) -> None:
     """A resolver that answers differently the second time is not asked a second time."""
     world.put("rebind.example", answer())
     world.names["rebind.example"].append(["127.0.0.1"])
@@ -106,7 +106,7 @@ def test_a_second_look_up_is_not_trusted(world: World, fetch) -> None:
     assert (world.looked_up, world.dialled) == (["rebind.example"], [(PUBLIC, 80)])
 
 
-def test_a_resolver_that_changes_between_hops_is_judged_on_each(world: World, fetch) -> None:
+def test_a_resolver_that_changes_between_hops_is_judged_on_each(world: FakeInternet, fetch) -> None:
     """The second hop's own look-up leads inside, and that is where it ends."""
     world.put("rebind.example", answer(b"", "302 Found", Location="/again"))
     world.names["rebind.example"].append(["127.0.0.1"])
@@ -115,7 +115,7 @@ def test_a_resolver_that_changes_between_hops_is_judged_on_each(world: World, fe
     assert world.dialled == [(PUBLIC, 80)]
 
 
-def test_a_connection_that_comes_out_elsewhere_is_dropped(world: World, fetch) -> None:
+def test_a_connection_that_comes_out_elsewhere_is_dropped(world: FakeInternet, fetch) -> None:
     """The peer is asked for after connecting; nothing is said to another one."""
     server = world.put("example.com", answer())
     world.claims[PUBLIC, 80] = ("10.0.0.1", 80)
@@ -124,7 +124,7 @@ def test_a_connection_that_comes_out_elsewhere_is_dropped(world: World, fetch) -
     assert server.requests in ([], [b""])
 
 
-def test_each_address_has_its_turn(world: World, fetch) -> None:
+def test_each_address_has_its_turn(world: FakeInternet, fetch) -> None:
     """Where one address refuses, the next is dialled; where all do, that is told."""
     world.put("example.com", answer())
     world.names["example.com"] = [["93.184.216.35", PUBLIC]]
@@ -140,7 +140,7 @@ def test_each_address_has_its_turn(world: World, fetch) -> None:
     [(socket.EAI_NONAME, False), (socket.EAI_AGAIN, True)],
     ids=["no such name", "resolver is ill"],
 )
-def test_a_name_without_address_is_an_error(world: World, fetch, monkeypatch, error: int, retryable) -> None:
+def test_a_name_without_address_is_an_error(world: FakeInternet, fetch, monkeypatch, error: int, retryable) -> None:
     """No answer is no denial; where another try may help, that is said."""
 
     def unknown(*args: object, **options: object) -> None:
@@ -153,14 +153,14 @@ def test_a_name_without_address_is_an_error(world: World, fetch, monkeypatch, er
     assert (caught.value.reason, caught.value.retryable) == ("host_not_found", retryable)
 
 
-def test_an_empty_answer_is_an_error(world: World, fetch, monkeypatch) -> None:
+def test_an_empty_answer_is_an_error(world: FakeInternet, fetch, monkeypatch) -> None:
     """A resolver that finds nothing and says nothing is answered as well."""
     monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **options: [])
 
     assert failing(fetch, "http://nobody.example/") == ("error", "host_not_found")
 
 
-def test_a_public_number_is_dialled_without_a_look_up(world: World, fetch) -> None:
+def test_a_public_number_is_dialled_without_a_look_up(world: FakeInternet, fetch) -> None:
     """An address in the URL needs no resolver."""
     world.put("unused", answer())
 
@@ -168,7 +168,7 @@ def test_a_public_number_is_dialled_without_a_look_up(world: World, fetch) -> No
     assert world.looked_up == []
 
 
-def test_a_policy_opens_a_named_private_address(world: World, fetch) -> None:
+def test_a_policy_opens_a_named_private_address(world: FakeInternet, fetch) -> None:
     """What `allowed_private` names is reached, and nothing beside it."""
     server = world.serve(answer())
     policy = {"allowed_private": ("127.0.0.1", "intranet.local"), "ports": (server.port,)}
@@ -179,7 +179,7 @@ def test_a_policy_opens_a_named_private_address(world: World, fetch) -> None:
     assert failing(fetch, f"http://127.0.0.2:{server.port}/", policy=policy) == ("denied", "private_address")
 
 
-def test_redirects_are_followed_and_told(world: World, fetch) -> None:
+def test_redirects_are_followed_and_told(world: FakeInternet, fetch) -> None:
     """Relative, absolute and to another host; each hop has a look-up of its own."""
     steps = {b"/a": "b?x=http://127.0.0.1/", b"/b": "//other.example/c", b"/c": "http://example.com/d%C3%A9/\u00e9"}
 
@@ -217,7 +217,7 @@ def test_redirects_are_followed_and_told(world: World, fetch) -> None:
         pytest.param("http://blocked.example/", "domain_not_allowed", id="domain"),
     ],
 )
-def test_a_redirect_to_where_nobody_may_go_is_denied(world: World, fetch, target: str, reason: str) -> None:
+def test_a_redirect_to_where_nobody_may_go_is_denied(world: FakeInternet, fetch, target: str, reason: str) -> None:
     """A redirect is judged as the first URL was; only the first host is dialled."""
     world.put("example.com", answer(b"", "302 Found", Location=target))
     world.names["inside.example"] = [["10.0.0.1"]]
@@ -229,7 +229,7 @@ def test_a_redirect_to_where_nobody_may_go_is_denied(world: World, fetch, target
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_every_kind_of_redirect_is_judged(world: World, fetch, status: int) -> None:
+def test_every_kind_of_redirect_is_judged(world: FakeInternet, fetch, status: int) -> None:
     """None is a way around; the message names the host that sent it, and why it is refused."""
     world.put("example.com", answer(b"", f"{status} Moved", Location="http://127.0.0.1/"))
 
@@ -239,7 +239,7 @@ def test_every_kind_of_redirect_is_judged(world: World, fetch, status: int) -> N
 
 
 @pytest.mark.parametrize("target", ["http://obey!me/", "obey:me", "http://obey.local/", "/obey\\me"])
-def test_a_refused_redirect_is_told_in_our_words(world: World, fetch, target: str) -> None:
+def test_a_refused_redirect_is_told_in_our_words(world: FakeInternet, fetch, target: str) -> None:
     """What a server wrote into it does not reach a model as part of a denial."""
     world.put("example.com", answer(b"", "302 Found", Location=target))
 
@@ -248,7 +248,7 @@ def test_a_refused_redirect_is_told_in_our_words(world: World, fetch, target: st
     assert "obey" not in f"{caught.value.message}{caught.value.hint}"
 
 
-def test_a_redirect_in_latin_1_is_read_as_such(world: World, fetch) -> None:
+def test_a_redirect_in_latin_1_is_read_as_such(world: FakeInternet, fetch) -> None:
     """Bytes that are no UTF-8 are letters all the same."""
     moved = b"HTTP/1.1 302 Found\r\nLocation: /\xe9\r\nContent-Length: 0\r\n\r\n"
     server = world.put("example.com", lambda to, head: to.sendall(answer() if b"%" in head else moved))
@@ -257,7 +257,7 @@ def test_a_redirect_in_latin_1_is_read_as_such(world: World, fetch) -> None:
     assert len(server.requests) == 2
 
 
-def test_a_redirect_from_https_to_http_is_denied(world: World, fetch, certified) -> None:
+def test_a_redirect_from_https_to_http_is_denied(world: FakeInternet, fetch, certified) -> None:
     """What was asked for in secret is not asked for in the open."""
     moved = answer(b"", "302 Found", Location="http://example.com/")
     world.put("example.com", moved, port=443, tls=certified("example.com"))
@@ -266,14 +266,14 @@ def test_a_redirect_from_https_to_http_is_denied(world: World, fetch, certified)
     assert world.dialled == [(PUBLIC, 443)]
 
 
-def test_a_redirect_without_a_target_is_an_answer(world: World, fetch) -> None:
+def test_a_redirect_without_a_target_is_an_answer(world: FakeInternet, fetch) -> None:
     """As is one that lists choices."""
     world.put("example.com", answer(b"", "302 Found"))
 
     assert fetch("http://example.com/").status == 302
 
 
-def test_redirects_come_to_an_end(world: World, fetch) -> None:
+def test_redirects_come_to_an_end(world: FakeInternet, fetch) -> None:
     """A server that sends one in circles is left after the limit."""
     server = world.put("example.com", answer(b"", "302 Found", Location="/again"))
 
@@ -286,7 +286,7 @@ def test_redirects_come_to_an_end(world: World, fetch) -> None:
     [("302 x", b"GET", b""), ("303 x", b"GET", b""), ("307 x", b"POST", b""), ("308 x", b"POST", b"")],
 )
 def test_nothing_confidential_crosses_to_another_origin(
-    world: World, fetch, status: str, method: bytes, content: bytes
+    world: FakeInternet, fetch, status: str, method: bytes, content: bytes
 ) -> None:
     """Another host gets no credential, no header of the caller's own, no cookie and no content."""
     world.put("example.com", answer(b"", status, Location="http://other.example/", Set_Cookie="a=b"))
@@ -302,7 +302,7 @@ def test_nothing_confidential_crosses_to_another_origin(
         assert word not in head.lower()
 
 
-def test_the_same_origin_keeps_what_the_caller_sent(world: World, fetch) -> None:
+def test_the_same_origin_keeps_what_the_caller_sent(world: FakeInternet, fetch) -> None:
     """A redirect within one origin is the same request again."""
 
     def reply(connection: socket.socket, head: bytes) -> None:
@@ -317,7 +317,7 @@ def test_the_same_origin_keeps_what_the_caller_sent(world: World, fetch) -> None
     assert b"Content-Length: 4\r\n" in server.requests[1]
 
 
-def test_proxy_variables_are_not_obeyed(world: World, fetch, monkeypatch) -> None:
+def test_proxy_variables_are_not_obeyed(world: FakeInternet, fetch, monkeypatch) -> None:
     """Whoever sets a variable does not choose where requests go."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
@@ -327,7 +327,7 @@ def test_proxy_variables_are_not_obeyed(world: World, fetch, monkeypatch) -> Non
     assert world.dialled == [(PUBLIC, 80)]
 
 
-def test_tls_is_verified_for_the_name(world: World, fetch, certified: Callable[[str], object]) -> None:
+def test_tls_is_verified_for_the_name(world: FakeInternet, fetch, certified: Callable[[str], object]) -> None:
     """The address is dialled, the name is what the certificate must be for."""
     world.put("example.com", answer(), port=443, tls=certified("example.com"))
     world.put("other.example", answer(), port=443, tls=certified("example.com"), address="93.184.216.40")
@@ -336,7 +336,7 @@ def test_tls_is_verified_for_the_name(world: World, fetch, certified: Callable[[
     assert failing(fetch, "https://other.example/") == ("error", "tls_failure")
 
 
-def test_tls_by_a_stranger_is_refused(world: World, fetch, certified, monkeypatch) -> None:
+def test_tls_by_a_stranger_is_refused(world: FakeInternet, fetch, certified, monkeypatch) -> None:
     """A certificate that nobody vouches for ends the request."""
     context = certified("example.com")
     monkeypatch.delenv("SSL_CERT_FILE")
@@ -347,7 +347,7 @@ def test_tls_by_a_stranger_is_refused(world: World, fetch, certified, monkeypatc
     assert caught.value.reason == "tls_failure"
 
 
-def test_what_speaks_no_tls_is_refused(world: World, fetch) -> None:
+def test_what_speaks_no_tls_is_refused(world: FakeInternet, fetch) -> None:
     """A server that answers a handshake with something else."""
     world.put("example.com", b"HTTP/1.1 400 Bad Request\r\n\r\n", port=443)
 

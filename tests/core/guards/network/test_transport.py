@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.core.guards.network.world import World, answer
+from tests.core.guards.network.fake_internet import FakeInternet, answer
 
 from toolcharter import Denied, HttpLimits, NetworkPolicy, ToolError
 from toolcharter.guards.network.client import Client
@@ -36,7 +36,7 @@ def send(request: pytest.FixtureRequest):
     return run
 
 
-def test_a_client_gets_its_answer(world: World, send) -> None:
+def test_a_client_gets_its_answer(world: FakeInternet, send) -> None:
     """Status and headers as sent, the body unpacked already; the address that was checked was dialled."""
     server = world.put("example.com", answer(b"hello", X_A="b"))
 
@@ -51,7 +51,7 @@ def test_a_client_gets_its_answer(world: World, send) -> None:
     assert head.lower().count(b"content-length: 7\r\n") == head.lower().count(b"host:") == 1
 
 
-def test_a_packed_body_is_unpacked_under_the_limit(world: World, send) -> None:
+def test_a_packed_body_is_unpacked_under_the_limit(world: FakeInternet, send) -> None:
     """The client is told of no encoding, so that it cannot unpack without a limit."""
     import gzip  # noqa: PLC0415 - only here
 
@@ -63,7 +63,7 @@ def test_a_packed_body_is_unpacked_under_the_limit(world: World, send) -> None:
         send("GET", "http://example.com/", limits=HttpLimits(max_bytes=999))
 
 
-def test_a_client_may_stream_its_own_body(world: World, send) -> None:
+def test_a_client_may_stream_its_own_body(world: FakeInternet, send) -> None:
     """What frames it is the client's."""
     server = world.put("example.com", answer())
 
@@ -82,7 +82,7 @@ def test_a_client_may_stream_its_own_body(world: World, send) -> None:
         ("http://inside.example/", "private_address"),
     ],
 )
-def test_a_client_cannot_go_where_nobody_may(world: World, send, url: str, reason: str) -> None:
+def test_a_client_cannot_go_where_nobody_may(world: FakeInternet, send, url: str, reason: str) -> None:
     """Each request is judged anew, whatever httpx has made of its URL."""
     world.names["inside.example"] = [["10.0.0.1"]]
 
@@ -91,7 +91,7 @@ def test_a_client_cannot_go_where_nobody_may(world: World, send, url: str, reaso
     assert (caught.value.reason, world.dialled) == (reason, [])
 
 
-def test_a_clients_redirects_are_judged(world: World, send) -> None:
+def test_a_clients_redirects_are_judged(world: FakeInternet, send) -> None:
     """The client redirects, and each hop comes through the guard."""
     world.put("example.com", answer(b"", "302 Found", Location="http://[::1]/"))
 
@@ -100,7 +100,7 @@ def test_a_clients_redirects_are_judged(world: World, send) -> None:
     assert world.dialled == [(PUBLIC, 80)]
 
 
-def test_no_cookie_is_kept(world: World, send) -> None:
+def test_no_cookie_is_kept(world: FakeInternet, send) -> None:
     """A client's jar stays empty."""
     world.put("example.com", answer(Set_Cookie="a=b"))
 

@@ -21,19 +21,19 @@ import pytest
 Reply = Callable[[socket.socket, bytes], object]
 """Answers one request on its connection: `(connection, head of the request)`."""
 
-_watching: list[list[Any]] = []
+_connection_logs: list[list[Any]] = []
 
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:
     if event == "socket.connect":
-        for seen in _watching:
+        for seen in _connection_logs:
             seen.append(args[1])
 
 
 sys.addaudithook(_audit)
 
 
-class Disguised(socket.socket):
+class DisguisedSocket(socket.socket):
     """A connection that says it leads to a public address."""
 
     claimed: tuple[str, int]
@@ -129,12 +129,12 @@ def answer(body: bytes = b"hello", status: str = "200 OK", **headers: str) -> by
     return f"HTTP/1.1 {status}\r\n{lines}\r\n".encode() + body
 
 
-def replying(raw: bytes) -> Reply:
+def always_reply(raw: bytes) -> Reply:
     """Always the same answer."""
     return lambda connection, _: connection.sendall(raw)
 
 
-class World:
+class FakeInternet:
     """What there is beyond the process."""
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ class World:
         self._aconnect = anyio.connect_tcp
 
     def serve(self, reply: Reply | bytes, tls: ssl.SSLContext | None = None) -> Server:
-        server = Server(replying(reply) if isinstance(reply, bytes) else reply, tls)
+        server = Server(always_reply(reply) if isinstance(reply, bytes) else reply, tls)
         self.servers.append(server)
         return server
 
@@ -181,7 +181,7 @@ class World:
 
     def create_connection(self, address: tuple[str, int], *args: Any, **options: Any) -> socket.socket:
         with self._connect(self._leads(address), *args, **options) as found:
-            connection = Disguised(fileno=found.detach())
+            connection = DisguisedSocket(fileno=found.detach())
         connection.claimed = self.claims.get(address, address)
         return connection
 
@@ -206,14 +206,14 @@ def _info(address: str, port: int) -> Any:
     return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))
 
 
-def a_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def install_fake_internet(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeInternet]:
     """For a fixture."""
-    world = World()
+    world = FakeInternet()
     monkeypatch.setattr(socket, "getaddrinfo", world.getaddrinfo)
     monkeypatch.setattr(socket, "create_connection", world.create_connection)
     monkeypatch.setattr(anyio, "connect_tcp", world.connect_tcp)
-    _watching.append(world.connected)
+    _connection_logs.append(world.connected)
     yield world
-    _watching.remove(world.connected)
+    _connection_logs.remove(world.connected)
     for server in world.servers:
         server.close()
