@@ -18,14 +18,14 @@ from toolcharter.policy.compile import build_catalog, find_unknown_names
 from toolcharter.profile.read import read_profile
 
 
-class Use(NamedTuple):
+class SampleCall(NamedTuple):
     """One call of a stand-in tool."""
 
     spec: ToolSpec[Any]
     args: Mapping[str, Any]
 
 
-def tool_of(name: str, kind: str = "builtin", arguments: Iterable[str] = (), **facts: Any) -> ToolSpec[ToolPolicy]:
+def make_tool(name: str, kind: str = "builtin", arguments: Iterable[str] = (), **facts: Any) -> ToolSpec[ToolPolicy]:
     """A tool that does nothing; it takes any action and *arguments*, each of any type."""
 
     def tool(action: str | None = None, **args: Any) -> str:
@@ -47,22 +47,22 @@ def bash_tool() -> ToolSpec[ToolPolicy]:
     )
 
 
-def use_of(tool_type: str, invocation: str) -> Use:
+def sample_call(tool_type: str, invocation: str) -> SampleCall:
     """The call that sample set 000 writes as a type and an invocation, as a call of one of our tools."""
     if tool_type == "bash":
-        return Use(bash_tool(), {"command": invocation})
+        return SampleCall(bash_tool(), {"command": invocation})
     if tool_type == "mcp":
-        return Use(tool_of("mcp__" + invocation.replace(":", "__"), "mcp"), {})
+        return SampleCall(make_tool("mcp__" + invocation.replace(":", "__"), "mcp"), {})
     name, colon, action = invocation.partition(":")
-    return Use(tool_of(name, tool_type), {"action": action} if colon else {})
+    return SampleCall(make_tool(name, tool_type), {"action": action} if colon else {})
 
 
-def named_in(patterns: list[str]) -> Iterator[ToolSpec[Any]]:
+def tools_named_in(patterns: list[str]) -> Iterator[ToolSpec[Any]]:
     """Stand-ins for the tools that patterns name, so that they are no unknown names."""
     for pattern in patterns:
         found = re.match(r"(builtin|cli|custom):([A-Za-z0-9_-]+)(?::|$)", pattern)
         if found:
-            yield tool_of(found[2], found[1])
+            yield make_tool(found[2], found[1])
 
 
 class Bench:
@@ -119,13 +119,15 @@ class Bench:
         self.opened.append(toolbox)
         return toolbox
 
-    def verdict(self, profile: Path | Mapping[str, Any], use: Use, patterns: list[str]) -> tuple[str, str | None]:
+    def verdict(
+        self, profile: Path | Mapping[str, Any], use: SampleCall, patterns: list[str]
+    ) -> tuple[str, str | None]:
         """What a call meets, by dry run and in earnest: allow, ask, deny or error, and where.
 
         An `error` is a toolbox that is not built.
         """
         try:
-            toolbox = self.open(profile, use.spec, *named_in(patterns))
+            toolbox = self.open(profile, use.spec, *tools_named_in(patterns))
         except ConfigurationError:
             return "error", None
         decision = toolbox.decide(use.spec.name, use.args)

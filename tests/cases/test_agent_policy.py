@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.cases.conftest import Bench, tool_of
+from tests.cases.conftest import Bench, make_tool
 from tests.samples import row_params, sample_rows
 
 from toolcharter import ConfigurationError
@@ -32,7 +32,7 @@ def params(*, given: str = "", expected: str = "") -> list[Any]:
 def test_empty_list_grants_nothing(row: dict[str, Any], bench: Bench) -> None:
     """An empty list is nobody, `["*"]` everybody, and one that names some is those."""
     names = [name for name in row["expect"] if name != "any_agent"] or ["coder"]
-    tools = [tool_of(name) for name in [*names, "another"]]
+    tools = [make_tool(name) for name in [*names, "another"]]
 
     def seen(**entry: Any) -> list[str]:
         return [*bench.open({"availability": [entry]}, *tools)]
@@ -47,7 +47,7 @@ def test_empty_list_grants_nothing(row: dict[str, Any], bench: Bench) -> None:
 def test_capabilities_count_once(row: dict[str, Any], bench: Bench) -> None:
     """A capability that is written twice permits what it permits once; what is not written is refused."""
     written = [CAPABILITIES[name] for name in yaml.safe_load(row["input"]["yaml"])]
-    tools = [tool_of(name, capabilities=[word]) for name, word in CAPABILITIES.items()]
+    tools = [make_tool(name, capabilities=[word]) for name, word in CAPABILITIES.items()]
 
     toolbox = bench.open({"capabilities": {"allow": written}}, *tools)
 
@@ -61,7 +61,7 @@ def test_capabilities_count_once(row: dict[str, Any], bench: Bench) -> None:
 def test_tools_of_an_agent(row: dict[str, Any], bench: Bench) -> None:
     """Of all tools there are, the agent has those that its file lists; another is unknown to it."""
     front = yaml.safe_load(row["input"]["md"].split("---")[1])
-    tools = [tool_of(name, "bash" if name == "Bash" else "builtin") for name in front["tools"]]
+    tools = [make_tool(name, "bash" if name == "Bash" else "builtin") for name in front["tools"]]
     profile = {"profile": front["name"], "description": front["description"], "mode": "dangerous"}
 
     toolbox = bench.open(profile, *tools)
@@ -79,7 +79,7 @@ def test_names_of_modes(row: dict[str, Any], bench: Bench) -> None:
         try:
             bench.open(
                 {"session_guards": {"read_before_write": {"mode": mode}}},
-                *map(tool_of, ("read_file", "write_file", "edit_file")),
+                *map(make_tool, ("read_file", "write_file", "edit_file")),
             )
         except ConfigurationError:
             return False

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, bash_tool, tool_of
+from tests.cases.conftest import Bench, bash_tool, make_tool
 from tests.samples import row_params, sample_rows
 
 from toolcharter.api.call import Call, Caller, Deny
@@ -93,8 +93,8 @@ def test_order_of_arguments(row: dict[str, Any]) -> None:
 
 def file_tools() -> list[Any]:
     """Stand-ins for sample set 002's tools; those that read say that they do no more."""
-    reading = [tool_of(name, arguments=["path"], capabilities=["fs:read"]) for name in ("read_file", "glob", "grep")]
-    return [*reading, *(tool_of(name, arguments=["path"]) for name in ("write_file", "edit_file")), bash_tool()]
+    reading = [make_tool(name, arguments=["path"], capabilities=["fs:read"]) for name in ("read_file", "glob", "grep")]
+    return [*reading, *(make_tool(name, arguments=["path"]) for name in ("write_file", "edit_file")), bash_tool()]
 
 
 @pytest.mark.parametrize("row", params(is_about_reading))
@@ -137,7 +137,7 @@ def test_nothing_is_answered_from_a_cache_at_the_gate(row: dict[str, Any], bench
 def test_order_of_arguments_at_the_gate(row: dict[str, Any], bench: Bench) -> None:
     """The second of two calls that are the same is a repetition."""
     names = {name for call in row["input"]["calls"] for name in call}
-    toolbox = bench.open({"session_guards": {"repeated_calls": {"deny": 2}}}, tool_of("tool", arguments=names))
+    toolbox = bench.open({"session_guards": {"repeated_calls": {"deny": 2}}}, make_tool("tool", arguments=names))
 
     reasons = [toolbox.call("tool", call).reason for call in row["input"]["calls"]]
 

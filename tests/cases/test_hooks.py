@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, bash_tool, tool_of
+from tests.cases.conftest import Bench, bash_tool, make_tool
 from tests.samples import row_params, sample_rows
 
 from toolcharter import ToolResult
@@ -101,7 +101,7 @@ def play(bench: Bench, given: dict[str, Any], call: dict[str, Any]) -> ToolResul
     patterns += [hook["match"] for hook in given.get("after_tool", [])]
     names = {one["tool"] for one in made} | {pattern.partition(":")[0] for pattern in patterns if pattern} - {"*"}
     arguments = {argument for one in made for argument in one["args"]}
-    tools = [bash_tool() if name == "bash" else tool_of(name, arguments=arguments) for name in sorted(names)]
+    tools = [bash_tool() if name == "bash" else make_tool(name, arguments=arguments) for name in sorted(names)]
     toolbox = bench.open({"mode": "dangerous", "session_guards": guards_of(given)}, *tools)
     for earlier in given.get("history", []):
         toolbox.call(earlier["tool"], earlier["args"])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, named_in, use_of
+from tests.cases.conftest import Bench, sample_call, tools_named_in
 from tests.cases.source_000 import ANCHORED, Asked, Ours, Theirs
 from tests.samples import row_params, sample_rows
 
@@ -33,7 +33,7 @@ def told(
     bench: Bench, caplog: pytest.LogCaptureFixture, notify: dict[str, Any], asked: Asked, **rules: Any
 ) -> list[str]:
     """The outcomes of the calls that somebody was told of, after one call and the toolbox's end."""
-    use, others = use_of(*asked), named_in(notify.get("patterns", []))
+    use, others = sample_call(*asked), tools_named_in(notify.get("patterns", []))
     with caplog.at_level(logging.WARNING, "toolcharter.notify"):
         toolbox = bench.open({"mode": "dangerous", "notify": [*entries(notify)], **rules}, use.spec, *others)
         toolbox.call(use.spec.name, use.args)

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, tool_of
+from tests.cases.conftest import Bench, make_tool
 from tests.cases.source_000 import ANCHORED, ANY_ACTION, Asked, Ours, Theirs
 from tests.rows import each_row
 from tests.samples import row_params, sample_rows
@@ -64,7 +64,7 @@ def denies(bench: Bench, pattern: str, text: str) -> bool:
     """Whether a rule with the pattern, over an argument, denies a call with the text."""
     escaped = re.sub(r"([,()])", r"\\\1", pattern)
     profile = {"mode": "dangerous", "deny": [f"probe(text={escaped})"]}
-    with bench.open(profile, tool_of("probe", arguments=["text"])) as toolbox:
+    with bench.open(profile, make_tool("probe", arguments=["text"])) as toolbox:
         return toolbox.decide("probe", {"text": text}).outcome == "deny"
 
 
@@ -73,7 +73,7 @@ def speaks(bench: Bench, pattern: str, text: str) -> bool:
     name, _, action = text.partition(":")
     guards = {"after_call": [{"match": pattern, "message": "The guard speaks."}]}
     named = pattern_name(pattern)
-    tools = [tool_of(name, "bash" if name == "bash" else "builtin"), *([tool_of(named)] if named else [])]
+    tools = [make_tool(name, "bash" if name == "bash" else "builtin"), *([make_tool(named)] if named else [])]
     with bench.open({"mode": "dangerous", "session_guards": guards}, *tools) as toolbox:
         return "The guard speaks." in toolbox.call(name, {"action": action} if action else {}).text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, tool_of
+from tests.cases.conftest import Bench, make_tool
 from tests.samples import row_params, sample_rows
 
 from toolcharter import Call, Caller, Deny
@@ -140,7 +140,7 @@ def test_permissions_are_looked_at_before_principles(
     service.words = ["invoke_tool:"]
     monkeypatch.setenv("ALLOWED_TOOL_PERMS", row["input"]["ALLOWED_TOOL_PERMS"])
     check = Principles(SPEC.policy.from_profile({"url": service.url}))
-    tool = tool_of("tool_x", capabilities=row["input"]["permissions"])
+    tool = make_tool("tool_x", capabilities=row["input"]["permissions"])
 
     toolbox = bench.open({}, tool, plugins={"principles": check})
     result = toolbox.call("tool_x", {})
@@ -157,7 +157,7 @@ def test_principles_are_asked_about_what_the_list_permits(service: Service, benc
     monkeypatch.setenv("ALLOWED_TOOL_PERMS", "net:read, fs:write")
     check = Principles(SPEC.policy.from_profile({"url": service.url}))
 
-    toolbox = bench.open({}, tool_of("tool_x", capabilities=["fs:write"]), plugins={"principles": check})
+    toolbox = bench.open({}, make_tool("tool_x", capabilities=["fs:write"]), plugins={"principles": check})
     result = toolbox.call("tool_x", {})
 
     assert (result.outcome, result.reason) == ("denied", "blocked_by_principles")
@@ -170,7 +170,7 @@ def permitted(
     """What becomes of a call of a tool with *permissions*, for which reason, and whether the tool is listed."""
     if perms is not None:
         monkeypatch.setenv("ALLOWED_TOOL_PERMS", perms)
-    toolbox = bench.open({}, tool_of("tool_x", capabilities=permissions))
+    toolbox = bench.open({}, make_tool("tool_x", capabilities=permissions))
     result, decision = toolbox.call("tool_x", {}), toolbox.decide("tool_x", {})
     assert {"ok": "allow", "denied": "deny"}[result.outcome] == decision.outcome
     return decision.outcome, result.reason, "tool_x" in toolbox
@@ -228,7 +228,7 @@ def test_scopes_are_groups(row: Any, bench: Bench) -> None:
     """What a scope must not call is not available to callers of that group, and is to the others."""
     scope, tool = row["input"]["headers"]["X-Caller-Scopes"], row["input"]["invoke"]
 
-    toolbox = bench.open({"availability": [{"for": {"group": [scope]}, "deny": [tool]}]}, tool_of(tool))
+    toolbox = bench.open({"availability": [{"for": {"group": [scope]}, "deny": [tool]}]}, make_tool(tool))
     decisions = [toolbox.for_caller(Caller(group=group)).decide(tool, {}) for group in (scope, "others", None)]
 
     assert row["unified"]["decision"] == decisions[0].outcome

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, use_of
+from tests.cases.conftest import Bench, sample_call
 from tests.cases.source_000 import Asked, Ours, Theirs, decided, patterns_of, why_otherwise
 from tests.rows import each_row
 from tests.samples import row_params, sample_rows
@@ -29,7 +29,7 @@ INVOCATIONS = [
 
 def try_out(bench: Bench, policy: dict[str, Any], asked: Asked) -> str:
     """What the call meets in a toolbox whose profile says what *policy* says, and is explicit about the mode."""
-    return bench.verdict({"mode": "dangerous", **policy}, use_of(*asked), patterns_of(policy))[0]
+    return bench.verdict({"mode": "dangerous", **policy}, sample_call(*asked), patterns_of(policy))[0]
 
 
 @pytest.mark.parametrize("row", row_params(ROWS))
@@ -55,7 +55,7 @@ def test_sample(row: dict[str, Any], bench: Bench) -> None:
 def test_more_of_the_kind(mode: str, deny: list[str], allow: list[str], bench: Bench) -> None:
     """Any mode, some rules and any invocation: the decision is the one that the design's words give."""
     policy = {"mode": mode, "deny": deny, "allow": allow}
-    uses = [use_of(*asked) for asked in INVOCATIONS]
+    uses = [sample_call(*asked) for asked in INVOCATIONS]
 
     with bench.open(policy, *(use.spec for use in uses)) as toolbox:
         found = [toolbox.decide(use.spec.name, use.args).outcome for use in uses]

@@ -4,7 +4,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, Use, bash_tool, use_of
+from tests.cases.conftest import Bench, SampleCall, bash_tool, sample_call
 from tests.cases.source_000 import CASE, Asked, patterns_of, split, why_otherwise
 from tests.cases.tiers import decided_by_tiers, merged, why_tiers_differ, write_tiers
 from tests.samples import row_params, sample_rows
@@ -51,7 +51,7 @@ def test_decision(row: dict[str, Any], bench: Bench) -> None:
     """The verdict is the row's, or a sentence of the design says why not, and it is the design's."""
     tiers, asked = tiers_of(row), Asked(row["tool_type"], row["invocation"])
 
-    verdict, _ = bench.verdict(write_tiers(bench, tiers), use_of(*asked), patterns_of(merged(tiers)))
+    verdict, _ = bench.verdict(write_tiers(bench, tiers), sample_call(*asked), patterns_of(merged(tiers)))
 
     assert verdict in accepted(row) or sentences(tiers, asked)
     if asked.is_left_to_the_shell_guard:
@@ -125,7 +125,7 @@ def test_more_tiers(workspace: str | None, base: str | None, local: str | None, 
         "local": {"allow": ["mcp:gh:*"]},
     }
     tiers = {tier: {**lists[tier], **({} if mode is None else {"mode": mode})} for tier, mode in modes.items()}
-    uses: list[Use] = [use_of(*asked) for asked in CALLS]
+    uses: list[SampleCall] = [sample_call(*asked) for asked in CALLS]
     toolbox = bench.open(write_tiers(bench, tiers), *(use.spec for use in uses))
 
     found = [toolbox.decide(use.spec.name, use.args).outcome for use in uses]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, Use, bash_tool, tool_of, use_of
+from tests.cases.conftest import Bench, SampleCall, bash_tool, make_tool, sample_call
 from tests.cases.source_000 import split
 from tests.cases.tiers import merged, write_tiers
 from tests.samples import row_params, sample_rows
@@ -30,10 +30,10 @@ def is_broken(row: dict[str, Any]) -> bool:
     return "error" in row.get("unified", {})
 
 
-def use_for(pattern: str) -> Use:
+def use_for(pattern: str) -> SampleCall:
     """A call that *pattern* matches: its stars stand for nothing."""
     prefix, rest = split(pattern)
-    return use_of({"*": "bash", "": "builtin"}.get(prefix, prefix), rest.replace("*", "").strip())
+    return sample_call({"*": "bash", "": "builtin"}.get(prefix, prefix), rest.replace("*", "").strip())
 
 
 def specs_for(patterns: list[str]) -> Iterator[Any]:
@@ -155,6 +155,6 @@ def test_every_row_is_run() -> None:
 
 def test_a_tool_by_its_bare_name(bench: Bench) -> None:
     """What has no prefix names a tool."""
-    toolbox = bench.open({"deny": ["a"]}, tool_of("a"))
+    toolbox = bench.open({"deny": ["a"]}, make_tool("a"))
 
     assert first_rules(toolbox, ["a"]) == [("deny", "a")]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.cases.conftest import Bench, tool_of
+from tests.cases.conftest import Bench, make_tool
 from tests.samples import row_params, sample_rows
 
 from toolcharter import ConfigurationError, Toolbox
@@ -92,7 +92,7 @@ def open_sample(bench: Bench, given: dict[str, Any]) -> Toolbox:
     for theirs, name in ours.items():
         text = text.replace(json.dumps(theirs), json.dumps(name))
     tools = [
-        tool_of(ours[name], "mcp" if name != ours[name] else "builtin", aliases=aliases.get(name, ()))
+        make_tool(ours[name], "mcp" if name != ours[name] else "builtin", aliases=aliases.get(name, ()))
         for name in given.get("registered", REGISTERED)
     ]
     groups = {group: names for group, names in given.get("extra_groups", {}).items() if not group.startswith("mcp")}

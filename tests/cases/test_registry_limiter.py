@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, tool_of
+from tests.cases.conftest import Bench, make_tool
 from tests.samples import sample_rows
 
 from toolcharter import Caller, ConfigurationError, ToolError, ToolPolicy, ToolSpec
@@ -112,7 +112,7 @@ def test_failing_call_counts_at_the_gate(bench: Bench) -> None:
     """Row 013 through a toolbox: each call that enters counts, and the one past the limit does not enter."""
     facts = row("013")
     calls = facts["input"]["calls"]
-    tools = [failing(name) if name == "fails" else tool_of(name) for name in dict.fromkeys(calls)]
+    tools = [failing(name) if name == "fails" else make_tool(name) for name in dict.fromkeys(calls)]
     toolbox = bench.open({"limits": {"calls_per_hour": facts["input"]["max"]}}, *tools)
 
     results = [toolbox.call(name, {}) for name in calls]
@@ -123,7 +123,7 @@ def test_failing_call_counts_at_the_gate(bench: Bench) -> None:
 
 def test_what_the_gate_refuses_does_not_count(bench: Bench) -> None:
     """A call that a rule or a limit refuses, or whose arguments do not fit, leaves the room to the next."""
-    toolbox = bench.open({"limits": {"calls_per_hour": 1}, "deny": ["no"]}, tool_of("no"), tool_of("yes"))
+    toolbox = bench.open({"limits": {"calls_per_hour": 1}, "deny": ["no"]}, make_tool("no"), make_tool("yes"))
 
     refused = [toolbox.call(*call).reason for call in (("no", {}), ("yes", {"stranger": 1}), ("nobody", {}))]
     reasons = [toolbox.call("yes", {}).reason for _ in range(3)]
@@ -135,7 +135,7 @@ def test_what_the_gate_refuses_does_not_count(bench: Bench) -> None:
 @pytest.mark.parametrize("key", ["session", "agent"])
 def test_subagents_have_their_parents_limit(key: str, bench: Bench) -> None:
     """The source gives subagents no key, and so no limit; here depth makes no difference to whose calls count together."""
-    toolbox = bench.open({"limits": {"calls_per_hour": 2, "per": key}}, tool_of("tool"))
+    toolbox = bench.open({"limits": {"calls_per_hour": 2, "per": key}}, make_tool("tool"))
     callers = [Caller(session="s", agent="a", depth=depth) for depth in (0, 1, 2)]
 
     reasons = [toolbox.for_caller(caller).call("tool", {}).reason for caller in callers]

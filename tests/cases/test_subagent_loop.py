@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.cases.conftest import Bench, tool_of
+from tests.cases.conftest import Bench, make_tool
 from tests.plugins.agents.conftest import ADA, ADAS, Worlds, make_world, store
 from tests.plugins.conftest import sqlite, store_url
 from tests.samples import row_params, sample_rows
@@ -26,13 +26,13 @@ READ_STREAK = {"warn": 8, "deny": 12, "exploring": {"warn": 24, "deny": 36}}
 """The source's numbers."""
 READING, CHANGING, WAITING = frozenset({"fs:read"}), frozenset({"fs:write"}), frozenset({"text"})
 TOOLS = (
-    tool_of("read_file", arguments=["path"], capabilities=READING),
-    tool_of("edit", capabilities=CHANGING),
-    tool_of("wait", capabilities=WAITING),
-    tool_of("exec", "bash", capabilities={"proc:exec"}),
-    tool_of("mcp__mail__query", "mcp", capabilities=READING),
+    make_tool("read_file", arguments=["path"], capabilities=READING),
+    make_tool("edit", capabilities=CHANGING),
+    make_tool("wait", capabilities=WAITING),
+    make_tool("exec", "bash", capabilities={"proc:exec"}),
+    make_tool("mcp__mail__query", "mcp", capabilities=READING),
     # What the source knows of the actions of its task tool; an action that is not declared may do anything.
-    tool_of(
+    make_tool(
         "team_tasks",
         capabilities={**dict.fromkeys(("list", "get", "search"), READING), "progress": WAITING, "create": CHANGING},
     ),
