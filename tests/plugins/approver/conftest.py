@@ -26,7 +26,7 @@ def signature(asked: dict[str, Any], body: bytes, secret: str = SECRET) -> str:
     return "sha256=" + hmac.digest(secret.encode(), asked["nonce"].encode() + b"." + body, "sha256").hex()
 
 
-def sends(value: Any, status: int = 200, **headers: str | None) -> Behave:
+def respond_with(value: Any, status: int = 200, **headers: str | None) -> Behave:
     """Send *value*, signed: bytes as they are, all else as JSON. A header of None is not sent."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
 
@@ -42,23 +42,23 @@ def sends(value: Any, status: int = 200, **headers: str | None) -> Behave:
     return behave
 
 
-def answers(answer: Any = "allow_once", **fields: Any) -> Behave:
+def answer_with(answer: Any = "allow_once", **fields: Any) -> Behave:
     """Answer the question that was asked."""
 
     def behave(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
-        sends({"digest": asked["digest"], "answer": answer, **fields})(request, asked)
+        respond_with({"digest": asked["digest"], "answer": answer, **fields})(request, asked)
 
     return behave
 
 
-LATER = sends(b"", 202, Location="/approvals/17")
+ANSWER_LATER = respond_with(b"", 202, Location="/approvals/17")
 
 
 class Service:
     """The service: what it was asked, and what it does then."""
 
     def __init__(self, certificate: Path | None = None, *, clients: Path | None = None, at: Path | None = None) -> None:
-        self.behave: Behave = answers()
+        self.behave: Behave = answer_with()
         self.looks: list[Behave] = []
         """What each look for an answer meets; the last one again and again."""
         self.asked: list[dict[str, Any]] = []
@@ -85,7 +85,7 @@ class Service:
             def do_DELETE(self) -> None:
                 service.requests.append((self.command, self.path, dict(self.headers)))
                 service.withdrawn.set()  # first: who withdraws a question may be gone before the answer is sent
-                sends(b"")(self, {})
+                respond_with(b"")(self, {})
 
             def log_message(self, *_: Any) -> None: ...
 

@@ -25,7 +25,7 @@ from toolcharter_approver.http_approver import MAX_ANSWER_BYTES
 from toolcharter_approver.policy import ApproverPolicy
 from toolcharter_approver.wire import MAX_MESSAGE, MAX_NAME, SIGNATURE
 
-from .conftest import LATER, Service, answers, sends
+from .conftest import ANSWER_LATER, Service, answer_with, respond_with
 
 README = Path(inspect.getfile(toolcharter_approver)).parent.parent / "README.md"
 READ = {"path": "poem.txt"}
@@ -53,7 +53,7 @@ each_way = pytest.mark.parametrize("way", ["call", "acall"])
 @each_way
 def test_a_call_that_is_approved_runs(way, service, toolbox_for, events) -> None:
     """The answer stands in the events, with the name of who gave it."""
-    service.behave = answers(approver="ann", message="Go on.")
+    service.behave = answer_with(approver="ann", message="Go on.")
 
     result = call(toolbox_for(service.url), way)
 
@@ -66,7 +66,7 @@ def test_a_call_that_is_approved_runs(way, service, toolbox_for, events) -> None
 @each_way
 def test_a_call_that_is_denied_does_not_run(way, service, toolbox_for) -> None:
     """The person's words reach the model in one bounded line."""
-    service.behave = answers("deny", approver="ann", message=f" Not\n{'x' * MAX_MESSAGE}")
+    service.behave = answer_with("deny", approver="ann", message=f" Not\n{'x' * MAX_MESSAGE}")
 
     result = call(toolbox_for(service.url), way)
 
@@ -124,8 +124,8 @@ def test_secrets_are_not_sent(service, toolbox_for, tmp_path) -> None:
 @each_way
 def test_an_answer_may_take_its_time(way, service, toolbox_for) -> None:
     """Whoever asks a person says 202, and is looked at until the answer is there."""
-    service.behave = LATER
-    service.looks = [sends(b"", 202), sends(b"", 202, Location="http://example.org/"), answers()]
+    service.behave = ANSWER_LATER
+    service.looks = [respond_with(b"", 202), respond_with(b"", 202, Location="http://example.org/"), answer_with()]
 
     result = call(toolbox_for(service.url), way)
 
@@ -137,8 +137,8 @@ def test_an_answer_may_take_its_time(way, service, toolbox_for) -> None:
 def test_the_place_of_an_answer_is_at_the_service(location, service, toolbox_for) -> None:
     """Absolute or relative, as HTTP has it. Source: RFC 9110, section 10.2.2."""
     host = service.url.removeprefix("http://")
-    service.behave = sends(b"", 202, Location=location.replace("{.host}", host).format(service.url))
-    service.looks = [answers()]
+    service.behave = respond_with(b"", 202, Location=location.replace("{.host}", host).format(service.url))
+    service.looks = [answer_with()]
 
     assert call(toolbox_for(service.url + "/v1/ask")).outcome == "ok"
 
@@ -162,7 +162,7 @@ def test_the_place_of_an_answer_is_at_the_service(location, service, toolbox_for
 def test_another_place_is_not_looked_at(location, service, start, toolbox_for) -> None:
     """The profile names who decides; a token goes nowhere else."""
     host = service.url.removeprefix("http://")
-    service.behave = sends(b"", 202, Location=location.replace("{.host}", host).format(service.url))
+    service.behave = respond_with(b"", 202, Location=location.replace("{.host}", host).format(service.url))
 
     assert verdict(call(toolbox_for(service.url))) == raised("BadAnswer")
     assert service.methods == [("POST", "/")]
@@ -170,7 +170,7 @@ def test_another_place_is_not_looked_at(location, service, start, toolbox_for) -
 
 def test_allow_always_is_kept(service, toolbox_for, state) -> None:
     """The next call is not asked about; the file says who agreed."""
-    service.behave = answers("allow_always", approver="ann")
+    service.behave = answer_with("allow_always", approver="ann")
 
     toolbox = toolbox_for(service.url)
     outcomes = [call(toolbox).outcome for _ in range(2)]
@@ -184,7 +184,7 @@ def test_allow_always_is_kept(service, toolbox_for, state) -> None:
 )
 def test_the_profile_says_who_may_answer(approver, reason, service, toolbox_for) -> None:
     """The service tells who has clicked; it does not decide whether that counts."""
-    service.behave = answers(approver=approver)
+    service.behave = answer_with(approver=approver)
 
     assert call(toolbox_for(service.url, approvals={"approvers": ["ann"]})).reason == reason
 
@@ -193,9 +193,9 @@ def test_the_profile_says_who_may_answer(approver, reason, service, toolbox_for)
 def test_nobody_is_there_if_the_service_says_so(way, service, toolbox_for) -> None:
     """At once, or after somebody was looked for."""
     toolbox = toolbox_for(service.url)
-    nobody = service.behave = sends({"error": "nobody"}, 404)
+    nobody = service.behave = respond_with({"error": "nobody"}, 404)
     at_once = verdict(call(toolbox, way))
-    service.behave, service.looks = LATER, [nobody]
+    service.behave, service.looks = ANSWER_LATER, [nobody]
 
     assert (at_once, verdict(call(toolbox, way))) == (NOBODY, NOBODY)
 
@@ -216,7 +216,7 @@ def dies(request: BaseHTTPRequestHandler, _asked: Any) -> None:
 
 def dies_while_answering(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
     body = json.dumps({"digest": asked["digest"], "answer": "allow_once"}).encode()
-    sends(body, Content_Length=str(len(body) + 1))(request, asked)
+    respond_with(body, Content_Length=str(len(body) + 1))(request, asked)
     request.close_connection = True
 
 
@@ -226,22 +226,24 @@ def speaks_another_protocol(request: BaseHTTPRequestHandler, _asked: Any) -> Non
 
 
 def lists(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
-    sends([{"digest": asked["digest"], "answer": "allow_once"}])(request, asked)
+    respond_with([{"digest": asked["digest"], "answer": "allow_once"}])(request, asked)
 
 
 def repeats_a_field(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
     text = f'{{"digest": "{asked["digest"]}", "answer": "deny", "answer": "allow_once"}}'
-    sends(text.encode())(request, asked)
+    respond_with(text.encode())(request, asked)
 
 
 def compresses(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
     body = gzip.compress(json.dumps({"digest": asked["digest"], "answer": "allow_once"}).encode())
-    sends(body, Content_Encoding="gzip")(request, asked)
+    respond_with(body, Content_Encoding="gzip")(request, asked)
 
 
 def of_length(length: int) -> Any:
     def behave(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
-        sends(json.dumps({"digest": asked["digest"], "answer": "allow_once"}).ljust(length).encode())(request, asked)
+        respond_with(json.dumps({"digest": asked["digest"], "answer": "allow_once"}).ljust(length).encode())(
+            request, asked
+        )
 
     return behave
 
@@ -250,35 +252,35 @@ NO_ANSWERS = [
     pytest.param(dies, "RemoteProtocolError", id="dies"),
     pytest.param(dies_while_answering, "RemoteProtocolError", id="dies while answering"),
     pytest.param(speaks_another_protocol, "RemoteProtocolError", id="another protocol"),
-    pytest.param(sends(b"", 204), "BadAnswer", id="204"),
-    pytest.param(sends({"error": "nobody"}, 500), "BadAnswer", id="500"),
-    pytest.param(sends(b"<html>Not found</html>", 404), "BadAnswer", id="404 of something else"),
-    pytest.param(sends({"error": "nobody", "digest": 1}, 404), "BadAnswer", id="404 with more"),
-    pytest.param(sends(b"[" * 60_000, 404), "BadAnswer", id="404, deep"),
-    pytest.param(sends(b""), "JSONDecodeError", id="nothing"),
-    pytest.param(sends(b"OK"), "JSONDecodeError", id="no JSON"),
-    pytest.param(sends(b'{"answer": "\xff"}'), "UnicodeDecodeError", id="no text"),
-    pytest.param(sends(b"[" * 60_000), "RecursionError", id="deep"),
-    pytest.param(sends({}), "BadAnswer", id="empty object"),
-    pytest.param(sends(b"true"), "BadAnswer", id="true"),
+    pytest.param(respond_with(b"", 204), "BadAnswer", id="204"),
+    pytest.param(respond_with({"error": "nobody"}, 500), "BadAnswer", id="500"),
+    pytest.param(respond_with(b"<html>Not found</html>", 404), "BadAnswer", id="404 of something else"),
+    pytest.param(respond_with({"error": "nobody", "digest": 1}, 404), "BadAnswer", id="404 with more"),
+    pytest.param(respond_with(b"[" * 60_000, 404), "BadAnswer", id="404, deep"),
+    pytest.param(respond_with(b""), "JSONDecodeError", id="nothing"),
+    pytest.param(respond_with(b"OK"), "JSONDecodeError", id="no JSON"),
+    pytest.param(respond_with(b'{"answer": "\xff"}'), "UnicodeDecodeError", id="no text"),
+    pytest.param(respond_with(b"[" * 60_000), "RecursionError", id="deep"),
+    pytest.param(respond_with({}), "BadAnswer", id="empty object"),
+    pytest.param(respond_with(b"true"), "BadAnswer", id="true"),
     pytest.param(lists, "BadAnswer", id="list"),
     pytest.param(repeats_a_field, "BadAnswer", id="twice"),
     pytest.param(compresses, "UnicodeDecodeError", id="compressed"),
     pytest.param(of_length(MAX_ANSWER_BYTES + 1), "BadAnswer", id="too long"),
-    pytest.param(sends({"answer": "allow_once"}), "BadAnswer", id="no digest"),
-    pytest.param(answers(digest="0" * 64), "BadAnswer", id="another call's digest"),
-    pytest.param(answers(digest=None), "BadAnswer", id="digest is null"),
-    pytest.param(answers("allow"), "BadAnswer", id="another word"),
-    pytest.param(answers("ALLOW_ONCE"), "BadAnswer", id="shouted"),
-    pytest.param(answers(answer=True), "BadAnswer", id="answer is true"),
-    pytest.param(answers(answer=["allow_once"]), "BadAnswer", id="answer is a list"),
-    pytest.param(answers(answer=None), "BadAnswer", id="answer is null"),
-    pytest.param(answers(allow=True), "BadAnswer", id="unknown field"),
-    pytest.param(answers(approver=7), "BadAnswer", id="approver is a number"),
-    pytest.param(answers(approver=""), "BadAnswer", id="approver is empty"),
-    pytest.param(answers(approver="a\nb"), "BadAnswer", id="approver in two lines"),
-    pytest.param(answers(approver="x" * (MAX_NAME + 1)), "BadAnswer", id="approver is too long"),
-    pytest.param(answers(message=["no"]), "BadAnswer", id="message is a list"),
+    pytest.param(respond_with({"answer": "allow_once"}), "BadAnswer", id="no digest"),
+    pytest.param(answer_with(digest="0" * 64), "BadAnswer", id="another call's digest"),
+    pytest.param(answer_with(digest=None), "BadAnswer", id="digest is null"),
+    pytest.param(answer_with("allow"), "BadAnswer", id="another word"),
+    pytest.param(answer_with("ALLOW_ONCE"), "BadAnswer", id="shouted"),
+    pytest.param(answer_with(answer=True), "BadAnswer", id="answer is true"),
+    pytest.param(answer_with(answer=["allow_once"]), "BadAnswer", id="answer is a list"),
+    pytest.param(answer_with(answer=None), "BadAnswer", id="answer is null"),
+    pytest.param(answer_with(allow=True), "BadAnswer", id="unknown field"),
+    pytest.param(answer_with(approver=7), "BadAnswer", id="approver is a number"),
+    pytest.param(answer_with(approver=""), "BadAnswer", id="approver is empty"),
+    pytest.param(answer_with(approver="a\nb"), "BadAnswer", id="approver in two lines"),
+    pytest.param(answer_with(approver="x" * (MAX_NAME + 1)), "BadAnswer", id="approver is too long"),
+    pytest.param(answer_with(message=["no"]), "BadAnswer", id="message is a list"),
 ]
 
 
@@ -297,14 +299,14 @@ def test_a_service_that_lies_or_dies_approves_nothing(behave, error, way, servic
 @pytest.mark.parametrize(("behave", "error"), NO_ANSWERS)
 def test_one_that_is_polled_approves_nothing_either(behave, error, service, toolbox_for) -> None:
     """The same answers behind a 202; whoever was asked there is told that nobody waits any more."""
-    service.behave, service.looks = LATER, [behave]
+    service.behave, service.looks = ANSWER_LATER, [behave]
 
     result = call(toolbox_for(service.url))
 
     assert verdict(result) == raised(error)
 
 
-@pytest.mark.parametrize("behave", [of_length(MAX_ANSWER_BYTES), answers(approver="x" * MAX_NAME, message="")])
+@pytest.mark.parametrize("behave", [of_length(MAX_ANSWER_BYTES), answer_with(approver="x" * MAX_NAME, message="")])
 def test_answers_at_the_limit_count(behave, service, toolbox_for) -> None:
     """As long as may be."""
     service.behave = behave
@@ -318,7 +320,7 @@ def test_answers_at_the_limit_count(behave, service, toolbox_for) -> None:
 def test_a_silent_service_has_its_time(polled, how, way, service, toolbox_for) -> None:
     """All of question and answer together has `timeout_s`, however the time is spent."""
     silent = getattr(service, how)
-    service.behave, service.looks = (LATER, [silent]) if polled else (silent, [])
+    service.behave, service.looks = (ANSWER_LATER, [silent]) if polled else (silent, [])
 
     result = call(toolbox_for(service.url, approvals={"timeout_s": 0.5}), way)
 
@@ -329,7 +331,7 @@ def test_a_silent_service_has_its_time(polled, how, way, service, toolbox_for) -
 def test_a_question_whose_time_is_up_is_taken_back(way, service, toolbox_for, monkeypatch) -> None:
     """With the token: whoever clicks later can be told that nobody waits. From a loop that ends, too."""
     monkeypatch.setenv("BOT_TOKEN", "t0ken")
-    service.behave, service.looks = LATER, [sends(b"", 202)]
+    service.behave, service.looks = ANSWER_LATER, [respond_with(b"", 202)]
 
     # On a busy machine the time may be up before the service has said where to look: then there is nothing to take back.
     for timeout_s in (0.3, 3, 30):
@@ -350,9 +352,9 @@ async def test_a_question_of_a_cancelled_call_is_taken_back(service, toolbox_for
 
     def look(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
         loop.call_soon_threadsafe(looked.set)
-        sends(b"", 202)(request, asked)
+        respond_with(b"", 202)(request, asked)
 
-    service.behave, service.looks = LATER, [look]
+    service.behave, service.looks = ANSWER_LATER, [look]
     task = asyncio.create_task(toolbox_for(service.url).acall("read_file", READ))
     await looked.wait()
 
@@ -374,7 +376,7 @@ def test_a_question_that_cannot_be_taken_back_is_left_alone(start, toolbox_for) 
         silent.wait(0.2)
         dies(request, _asked)
 
-    service.behave, service.looks = LATER, [end]
+    service.behave, service.looks = ANSWER_LATER, [end]
 
     assert call(toolbox_for(service.url)).reason == "approval_unavailable"
     for thread in [thread for thread in threading.enumerate() if thread.name == "toolcharter-withdraw"]:
@@ -387,8 +389,8 @@ def test_a_question_that_cannot_be_taken_back_is_left_alone(start, toolbox_for) 
 def test_redirects_are_not_followed(polled, status, service, start, toolbox_for) -> None:
     """The profile names who decides, and nobody else is asked, let alone sent the token."""
     canary = start()
-    elsewhere = sends(b"", status, Location=f"{canary.url}/approvals")
-    service.behave, service.looks = (LATER, [elsewhere]) if polled else (elsewhere, [])
+    elsewhere = respond_with(b"", status, Location=f"{canary.url}/approvals")
+    service.behave, service.looks = (ANSWER_LATER, [elsewhere]) if polled else (elsewhere, [])
 
     result = call(toolbox_for(service.url))
 
@@ -439,7 +441,7 @@ class Signing:
         assert self.service.requests[0][2][SIGNATURE] == self.sign(self.service.bodies[-1])
         body = json.dumps({"digest": asked["digest"], "answer": "allow_once"}).encode()
         signature = self.sign(asked["nonce"].encode() + b"." + body)
-        sends(body, 200, **{SIGNATURE: signature})(request, asked)
+        respond_with(body, 200, **{SIGNATURE: signature})(request, asked)
 
 
 @pytest.fixture
@@ -453,7 +455,7 @@ def secret(monkeypatch) -> str:
 def test_a_signed_answer_counts(polled, secret, service, toolbox_for) -> None:
     """Question and answer are signed with the secret of the environment."""
     answer = Signing(service, secret).answer
-    service.behave, service.looks = (LATER, [answer]) if polled else (answer, [])
+    service.behave, service.looks = (ANSWER_LATER, [answer]) if polled else (answer, [])
 
     assert call(toolbox_for(service.url, secret_env="BOT_SECRET")).outcome == "ok"
 
@@ -466,7 +468,7 @@ def test_a_recorded_answer_does_not_count_again(secret, service, toolbox_for) ->
     def answer(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
         body = json.dumps({"digest": asked["digest"], "answer": "allow_once"}).encode()
         recorded.append((body, Signing(service, secret).sign(asked["nonce"].encode() + b"." + body)))
-        sends(recorded[0][0], 200, **{SIGNATURE: recorded[0][1]})(request, asked)
+        respond_with(recorded[0][0], 200, **{SIGNATURE: recorded[0][1]})(request, asked)
 
     service.behave = answer
     first, second = call(toolbox), call(toolbox)
@@ -494,7 +496,7 @@ def test_a_forged_signature_approves_nothing(forged, secret, service, toolbox_fo
 
     def answer(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
         body = json.dumps({"digest": asked["digest"], "answer": "allow_once"}).encode()
-        sends(body, 200, **forged(sign, asked["nonce"].encode(), body))(request, asked)
+        respond_with(body, 200, **forged(sign, asked["nonce"].encode(), body))(request, asked)
 
     service.behave = answer
 
@@ -505,7 +507,7 @@ def test_a_reflected_question_is_no_answer(secret, service, toolbox_for) -> None
     """Its signature is genuine, and of a question."""
 
     def reflect(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
-        sends(service.bodies[-1], 200, **{SIGNATURE: service.requests[-1][2][SIGNATURE]})(request, asked)
+        respond_with(service.bodies[-1], 200, **{SIGNATURE: service.requests[-1][2][SIGNATURE]})(request, asked)
 
     service.behave = reflect
 
@@ -516,7 +518,7 @@ def test_the_token_of_the_environment_is_sent(service, toolbox_for, monkeypatch)
     """With the question and with every look; the token itself stands in no file."""
     token = secrets.token_hex()
     monkeypatch.setenv("BOT_TOKEN", f" {token}\n")
-    service.behave, service.looks = LATER, [sends(b"", 202), answers()]
+    service.behave, service.looks = ANSWER_LATER, [respond_with(b"", 202), answer_with()]
 
     assert call(toolbox_for(service.url, token_env="BOT_TOKEN")).outcome == "ok"
     assert [headers["Authorization"] for _, _, headers in service.requests] == [f"Bearer {token}"] * 3
@@ -634,7 +636,7 @@ def test_a_certificate_that_the_system_trusts_is_taken(certificate, start, toolb
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     toolbox = toolbox_for(service.url)
     approved = call(toolbox).outcome
-    service.behave, service.looks = LATER, [sends(b"", 500)]
+    service.behave, service.looks = ANSWER_LATER, [respond_with(b"", 500)]
 
     assert (approved, call(toolbox).reason) == ("ok", "approval_unavailable")
     assert service.withdrawn.wait(60)
@@ -650,7 +652,7 @@ async def test_many_calls_at_once_are_asked_one_by_one(service, toolbox_for) -> 
     """Each call gets the answer to its own question, in one loop and across threads."""
 
     def behave(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
-        answers("deny" if int(asked["call_id"]) % 2 else "allow_once")(request, asked)
+        answer_with("deny" if int(asked["call_id"]) % 2 else "allow_once")(request, asked)
 
     service.behave = behave
     toolbox = toolbox_for(service.url)

@@ -16,7 +16,7 @@ import pytest
 from toolcharter import ConfigurationError
 from toolcharter_approver.http_approver import MIN_SECRET_CHARS
 
-from .conftest import SIGNATURE, Service, sends, signature
+from .conftest import SIGNATURE, Service, respond_with, signature
 from .test_approver import NOBODY, README, call, raised, verdict
 
 Start = Callable[..., Service]
@@ -39,7 +39,7 @@ def says_yes(**headers: str | None) -> Callable[[BaseHTTPRequestHandler, dict[st
 
     def behave(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
         answer = {"digest": asked["digest"], "answer": "allow_always", "approver": "ann"}
-        sends(answer, 200, **{SIGNATURE: None, **headers})(request, asked)
+        respond_with(answer, 200, **{SIGNATURE: None, **headers})(request, asked)
 
     return behave
 
@@ -71,7 +71,7 @@ def test_one_who_guesses_the_secret_approves_nothing(service, toolbox_for) -> No
 
     def behave(request: BaseHTTPRequestHandler, asked: dict[str, Any]) -> None:
         body = json.dumps({"digest": asked["digest"], "answer": "allow_once"}).encode()
-        sends(body, 200, **{SIGNATURE: signature(asked, body, secrets.token_hex(32))})(request, asked)
+        respond_with(body, 200, **{SIGNATURE: signature(asked, body, secrets.token_hex(32))})(request, asked)
 
     service.behave = behave
 
@@ -171,7 +171,10 @@ def test_a_socket_of_the_users_own_needs_no_secret(way, start, toolbox_for, own)
     service = start(at=own / "approver.sock")
     toolbox = toolbox_for(service.url, secret_env=None)
     at_once = call(toolbox, way).outcome
-    service.behave, service.looks = sends(b"", 202, Location="/approvals/17"), [sends(b"", 202), sends(b"", 500)]
+    service.behave, service.looks = (
+        respond_with(b"", 202, Location="/approvals/17"),
+        [respond_with(b"", 202), respond_with(b"", 500)],
+    )
 
     assert (at_once, verdict(call(toolbox, way))) == ("ok", raised("BadAnswer"))
     assert service.withdrawn.wait(60)

@@ -18,7 +18,7 @@ ALLOWED = {"result": "Action performed with params: map[]"}
 BLOCKED = {"reasons": ["No tools on holidays."]}
 
 
-def answers(value: Any, status: int = 200, **headers: str) -> Behave:
+def respond_with(value: Any, status: int = 200, **headers: str) -> Behave:
     """Answer *value*: bytes as they are, all else as JSON."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
 
@@ -36,7 +36,7 @@ class Service:
     """The service: what it was asked, and what it does then."""
 
     def __init__(self, certificate: Path | None = None) -> None:
-        self.behave: Behave = answers(ALLOWED)
+        self.behave: Behave = respond_with(ALLOWED)
         self.asked: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.released = threading.Event()
@@ -52,7 +52,7 @@ class Service:
 
             def do_GET(self) -> None:
                 service.requests.append((self.command, self.path, dict(self.headers)))
-                answers(ALLOWED)(self)
+                respond_with(ALLOWED)(self)
 
             def log_message(self, *_: Any) -> None: ...
 

@@ -22,7 +22,7 @@ from toolcharter.testing.readme import documented_defaults, documented_reasons
 from toolcharter_principles.check import MAX_ANSWER, MAX_MESSAGE
 from toolcharter_principles.policy import PrinciplesPolicy, PrinciplesReason
 
-from .conftest import ALLOWED, BLOCKED, answers
+from .conftest import ALLOWED, BLOCKED, respond_with
 
 CHECK = "toolcharter-principles:toolcharter_principles:principles"
 README = Path(inspect.getfile(toolcharter_principles)).parent.parent / "README.md"
@@ -84,7 +84,7 @@ def test_the_service_is_told_all_but_the_arguments(service, toolbox_for) -> None
 
 def test_the_action_of_a_call_is_told(service, toolbox_for) -> None:
     """Rules of the service may tell actions apart; what the caller does not say is empty, as in the source."""
-    service.behave = answers(BLOCKED)
+    service.behave = respond_with(BLOCKED)
 
     toolbox_for(service.url, action_prefix="use:").call("git", {"action": "log"})
 
@@ -105,7 +105,7 @@ def test_the_action_of_a_call_is_told(service, toolbox_for) -> None:
 @pytest.mark.parametrize("advisory", [False, True])
 def test_what_the_service_blocks_is_denied(advisory, way, service, toolbox_for, events) -> None:
     """Advisory or not: an objection is an answer, and its reasons reach the model."""
-    service.behave = answers(BLOCKED)
+    service.behave = respond_with(BLOCKED)
 
     result = call(toolbox_for(service.url, advisory=advisory), way)
 
@@ -129,7 +129,7 @@ def test_what_the_service_blocks_is_denied(advisory, way, service, toolbox_for, 
 )
 def test_reasons_are_shown_on_one_line(reasons, message, service, toolbox_for) -> None:
     """Whatever the service has to say, the model is told in a bounded sentence."""
-    service.behave = answers({"reasons": reasons})
+    service.behave = respond_with({"reasons": reasons})
 
     assert verdict(call(toolbox_for(service.url), "call")) == ("denied", "blocked_by_principles", message)
 
@@ -144,7 +144,7 @@ def test_reasons_are_shown_on_one_line(reasons, message, service, toolbox_for) -
 )
 def test_an_objection_counts_whatever_stands_beside_it(answer, service, toolbox_for) -> None:
     """Advisory excuses what cannot be understood; this can be."""
-    service.behave = answers(answer)
+    service.behave = respond_with(answer)
 
     assert verdict(call(toolbox_for(service.url, advisory=True), "call")) == ("denied", "blocked_by_principles", "No.")
 
@@ -159,7 +159,7 @@ def test_an_objection_counts_whatever_stands_beside_it(answer, service, toolbox_
 )
 def test_an_answer_without_reasons_allows(answer, service, toolbox_for) -> None:
     """Go leaves empty fields out, other services do not."""
-    service.behave = answers(answer)
+    service.behave = respond_with(answer)
 
     assert call(toolbox_for(service.url), "call").outcome == "ok"
 
@@ -189,31 +189,31 @@ NO_ANSWERS = [
     pytest.param(dies, "RemoteProtocolError", id="dies"),
     pytest.param(dies_while_answering, "RemoteProtocolError", id="dies while answering"),
     pytest.param(speaks_another_protocol, "RemoteProtocolError", id="another protocol"),
-    pytest.param(answers(ALLOWED, 500), "BadAnswer", id="500"),
-    pytest.param(answers(ALLOWED, 201), "BadAnswer", id="201"),
-    pytest.param(answers(BLOCKED, 403), "BadAnswer", id="403"),
-    pytest.param(answers(b""), "JSONDecodeError", id="nothing"),
-    pytest.param(answers(b"<html>OK</html>"), "JSONDecodeError", id="no JSON"),
-    pytest.param(answers(b'{"result": "x"} {"reasons": ["no"]}'), "JSONDecodeError", id="two objects"),
-    pytest.param(answers(b'{"result": "\xff"}'), "UnicodeDecodeError", id="no text"),
-    pytest.param(answers(b"[" * 60_000), "RecursionError", id="deep"),
-    pytest.param(answers(b'{"reasons": ["no"], "result": "x", "reasons": []}'), "BadAnswer", id="twice"),
-    pytest.param(answers({}), "BadAnswer", id="empty object"),
-    pytest.param(answers([ALLOWED]), "BadAnswer", id="list"),
-    pytest.param(answers(b"true"), "BadAnswer", id="true"),
-    pytest.param(answers(None), "BadAnswer", id="null"),
-    pytest.param(answers({"result": ""}), "BadAnswer", id="empty result"),
-    pytest.param(answers({"result": True}), "BadAnswer", id="result is true"),
-    pytest.param(answers({"reasons": []}), "BadAnswer", id="no result"),
-    pytest.param(answers({**ALLOWED, "reasons": "no"}), "BadAnswer", id="reasons are text"),
-    pytest.param(answers({**ALLOWED, "reasons": {}}), "BadAnswer", id="reasons are an object"),
-    pytest.param(answers({**ALLOWED, "reasons": False}), "BadAnswer", id="reasons are false"),
-    pytest.param(answers({**ALLOWED, "reasons": [7]}), "BadAnswer", id="reasons are numbers"),
-    pytest.param(answers({**ALLOWED, "blocked": True}), "BadAnswer", id="unknown field"),
-    pytest.param(answers({"blocked": False, "reason": ""}), "BadAnswer", id="another service's"),
-    pytest.param(answers(json.dumps(ALLOWED).ljust(MAX_ANSWER + 1).encode()), "BadAnswer", id="huge"),
+    pytest.param(respond_with(ALLOWED, 500), "BadAnswer", id="500"),
+    pytest.param(respond_with(ALLOWED, 201), "BadAnswer", id="201"),
+    pytest.param(respond_with(BLOCKED, 403), "BadAnswer", id="403"),
+    pytest.param(respond_with(b""), "JSONDecodeError", id="nothing"),
+    pytest.param(respond_with(b"<html>OK</html>"), "JSONDecodeError", id="no JSON"),
+    pytest.param(respond_with(b'{"result": "x"} {"reasons": ["no"]}'), "JSONDecodeError", id="two objects"),
+    pytest.param(respond_with(b'{"result": "\xff"}'), "UnicodeDecodeError", id="no text"),
+    pytest.param(respond_with(b"[" * 60_000), "RecursionError", id="deep"),
+    pytest.param(respond_with(b'{"reasons": ["no"], "result": "x", "reasons": []}'), "BadAnswer", id="twice"),
+    pytest.param(respond_with({}), "BadAnswer", id="empty object"),
+    pytest.param(respond_with([ALLOWED]), "BadAnswer", id="list"),
+    pytest.param(respond_with(b"true"), "BadAnswer", id="true"),
+    pytest.param(respond_with(None), "BadAnswer", id="null"),
+    pytest.param(respond_with({"result": ""}), "BadAnswer", id="empty result"),
+    pytest.param(respond_with({"result": True}), "BadAnswer", id="result is true"),
+    pytest.param(respond_with({"reasons": []}), "BadAnswer", id="no result"),
+    pytest.param(respond_with({**ALLOWED, "reasons": "no"}), "BadAnswer", id="reasons are text"),
+    pytest.param(respond_with({**ALLOWED, "reasons": {}}), "BadAnswer", id="reasons are an object"),
+    pytest.param(respond_with({**ALLOWED, "reasons": False}), "BadAnswer", id="reasons are false"),
+    pytest.param(respond_with({**ALLOWED, "reasons": [7]}), "BadAnswer", id="reasons are numbers"),
+    pytest.param(respond_with({**ALLOWED, "blocked": True}), "BadAnswer", id="unknown field"),
+    pytest.param(respond_with({"blocked": False, "reason": ""}), "BadAnswer", id="another service's"),
+    pytest.param(respond_with(json.dumps(ALLOWED).ljust(MAX_ANSWER + 1).encode()), "BadAnswer", id="huge"),
     pytest.param(
-        answers(gzip.compress(json.dumps(ALLOWED).encode()), Content_Encoding="gzip"),
+        respond_with(gzip.compress(json.dumps(ALLOWED).encode()), Content_Encoding="gzip"),
         "UnicodeDecodeError",
         id="compressed",
     ),
@@ -317,7 +317,7 @@ def test_a_certificate_that_the_system_trusts_is_taken(certificate, start, toolb
 def test_redirects_are_not_followed(status, service, start, toolbox_for) -> None:
     """The profile names who decides, and nobody else is asked, let alone sent the token."""
     canary = start()
-    service.behave = answers(ALLOWED, status, Location=f"{canary.url}/action")
+    service.behave = respond_with(ALLOWED, status, Location=f"{canary.url}/action")
 
     result = call(toolbox_for(service.url), "call")
 
@@ -338,7 +338,7 @@ def test_proxies_of_the_environment_are_not_used(service, start, toolbox_for, mo
 
 def test_a_dry_run_asks_too(service, toolbox_for, events) -> None:
     """A decision is what a call would meet; the service is told that it is only asked."""
-    service.behave = answers(BLOCKED)
+    service.behave = respond_with(BLOCKED)
 
     decision = toolbox_for(service.url).decide("read_file", READ)
 
@@ -362,7 +362,7 @@ async def test_many_calls_at_once_are_asked_one_by_one(service, toolbox_for) -> 
 
     def behave(request: BaseHTTPRequestHandler) -> None:
         odd = int(service.asked[-1]["call_id"]) % 2
-        answers(BLOCKED if odd else ALLOWED)(request)
+        respond_with(BLOCKED if odd else ALLOWED)(request)
 
     service.behave = behave
     toolbox = toolbox_for(service.url)
