@@ -44,12 +44,12 @@ class Answer:
         self.body, self.status, self.stalls = body, status, stalls
 
 
-def spoken(kind: str, audio: bytes = MP3) -> bytes:
+def speech_response(kind: str, audio: bytes = MP3) -> bytes:
     """The answer of a provider that speaks."""
     return json.dumps({"data": {"audio": audio.hex()}}).encode() if kind == "minimax" else audio
 
 
-def painted(kind: str, picture: bytes = PNG) -> bytes:
+def image_response(kind: str, picture: bytes = PNG) -> bytes:
     """The answer of a provider that draws."""
     text = base64.b64encode(picture).decode()
     answers: dict[str, Any] = {

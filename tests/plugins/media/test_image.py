@@ -6,7 +6,7 @@ from secrets import token_hex
 from typing import Any
 
 import pytest
-from tests.plugins.media.conftest import MP3, PNG, Answer, Providers, painted, png
+from tests.plugins.media.conftest import MP3, PNG, Answer, Providers, image_response, png
 from tests.rows import each_row
 
 from toolcharter import ApprovalRequest, Caller, Toolbox
@@ -61,7 +61,7 @@ def test_each_protocol(
 ) -> None:
     """The provider is sent what its reference says, with its key; what it answers is in the workspace."""
     monkeypatch.setenv("PICTURE_KEY", KEY)
-    providers.answers[name] = Answer(painted(name))
+    providers.answers[name] = Answer(image_response(name))
     providers.asked.clear()
     toolbox = box({"image": {"providers": [providers.one(name, key_env="PICTURE_KEY", cost=0.04)]}})
 
@@ -90,7 +90,7 @@ def test_each_protocol(
 )
 def test_sizes_of_openai(box: Box, providers: Providers, model: str, ratio: str, size: str) -> None:
     """The nearest that the model has; the older ones have to be asked for the picture itself."""
-    providers.answers["openai"] = Answer(painted("openai"))
+    providers.answers["openai"] = Answer(image_response("openai"))
     providers.asked.clear()
 
     box({"image": {"providers": [providers.one("openai", model=model)]}}).call(
@@ -104,14 +104,14 @@ def test_sizes_of_openai(box: Box, providers: Providers, model: str, ratio: str,
 @each_row(
     ("name", "body", "reason"),
     [
-        ("openai", painted("openai", MP3), "wrong_content"),
-        ("openai", painted("openai", PNG[:30]), "wrong_content"),
-        ("openai", painted("openai", png(0, 5)), "wrong_content"),
-        ("openai", painted("openai", b"\xff\xd8\xff\xe0"), "wrong_content"),
+        ("openai", image_response("openai", MP3), "wrong_content"),
+        ("openai", image_response("openai", PNG[:30]), "wrong_content"),
+        ("openai", image_response("openai", png(0, 5)), "wrong_content"),
+        ("openai", image_response("openai", b"\xff\xd8\xff\xe0"), "wrong_content"),
         ("openai", b'{"data": [{"url": "http://127.0.0.1/internal"}]}', "wrong_content"),
         ("openai", b'{"data": [{"b64_json": "***"}]}', "wrong_content"),
-        ("openai", painted("openai", PNG + bytes(2_000)), "wrong_content"),
-        ("openai", painted("openai", png(900, 900) + bytes(30_000)), "response_too_large"),
+        ("openai", image_response("openai", PNG + bytes(2_000)), "wrong_content"),
+        ("openai", image_response("openai", png(900, 900) + bytes(30_000)), "response_too_large"),
         ("gemini", b'{"candidates": [{"content": {"parts": [{"text": "I cannot"}]}}]}', "wrong_content"),
         ("gemini", b'{"promptFeedback": {"blockReason": "SAFETY"}}', "wrong_content"),
         (

@@ -8,7 +8,7 @@ from secrets import token_hex
 from typing import Any
 
 import pytest
-from tests.plugins.media.conftest import ADA, FRAME, MP3, Answer, Providers, spoken
+from tests.plugins.media.conftest import ADA, FRAME, MP3, Answer, Providers, speech_response
 from tests.rows import each_row
 
 from toolcharter import CORE_RECORDS, ConfigurationError, SecretRecord, Toolbox, ToolResult, open_store
@@ -70,7 +70,7 @@ def test_each_protocol(
 ) -> None:
     """The provider is sent what its reference says, with its key; what it answers is in the workspace."""
     monkeypatch.setenv("SPEECH_KEY", KEY)
-    providers.answers[name] = Answer(spoken(name))
+    providers.answers[name] = Answer(speech_response(name))
     providers.asked.clear()
 
     result = speak({"providers": [providers.one(name, key_env="SPEECH_KEY", voices=["*"])]}, "Hi", voice="v/1")
@@ -189,7 +189,7 @@ def test_missing_keys(box: Box, providers: Providers, monkeypatch: pytest.Monkey
     monkeypatch.setenv("MINIMAX_API_KEY", KEY)
     for name in ("OPENAI_API_KEY", "OTHER_KEY"):
         monkeypatch.delenv(name, raising=False)
-    providers.answers["minimax"] = Answer(spoken("minimax"))
+    providers.answers["minimax"] = Answer(speech_response("minimax"))
     chosen = [{"name": "openai"}, providers.one("elevenlabs", key="secret:away"), providers.one("minimax")]
 
     result = box({"tts": {"providers": chosen}}).call("tts", {"text": "Hi"})

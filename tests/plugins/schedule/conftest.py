@@ -29,11 +29,11 @@ class Clock:
     def now_ms(self) -> int:
         return int(self.now_s * 1000)
 
-    def pass_(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self.now_s += seconds
 
 
-def a_job(clock: Clock, timing: At | Every | Cron, key: str = "job", **changes: Any) -> Job:
+def make_job(clock: Clock, timing: At | Every | Cron, key: str = "job", **changes: Any) -> Job:
     """A job that delivers a message, and is tried again at once if that fails."""
     caller = Caller(agent="ada", user="uma")
     fields: dict[str, Any] = {

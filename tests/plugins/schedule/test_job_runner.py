@@ -48,7 +48,7 @@ class Session(NamedTuple):
 
     def fire(self, seconds: float = 61) -> None:
         """Let the time pass, and run what is due then."""
-        self.clock.pass_(seconds)
+        self.clock.advance(seconds)
         self.scheduler.poll(run_and_record)
 
     def runs(self, made: ToolResult, caller: Caller = UMA) -> list[dict[str, Any]]:
@@ -262,7 +262,7 @@ def test_what_killed_processes_had_taken(
     """Each job is taken by one of two. When both are killed, the message arrives once, and the task is not done again."""
     session = night(store=store_url)
     message, task = session.schedule(every_seconds=3600, message="Stretch."), session.add(deleteAfterRun=False)
-    session.clock.pass_(3601)
+    session.clock.advance(3601)
     program = [sys.executable, str(Path(__file__).with_name("worker_program.py"))]
     command = [*program, str(tmp_path / "night.yaml"), str(workspace), str(session.clock.now_s), until]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

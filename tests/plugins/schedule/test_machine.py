@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.plugins.schedule.conftest import HOUR_MS, Clock, a_job
+from tests.plugins.schedule.conftest import HOUR_MS, Clock, make_job
 
 from toolcharter import Store
 from toolcharter_schedule.engine import ClaimedRun, Engine, Outcome
@@ -66,16 +66,16 @@ class Jobs(RuleBasedStateMachine):
 
     def _add(self, timing: Any, work: str) -> None:
         key = f"job{len(self.jobs)}"
-        self.jobs[key] = a_job(self.clock, timing, key, work=work)
+        self.jobs[key] = make_job(self.clock, timing, key, work=work)
         self.store.put(self.jobs[key])
 
     @rule(minutes=st.sampled_from([1, 5, 15, 59, 61, 180]))
     def time_passes(self, minutes: int) -> None:
-        self.clock.pass_(minutes * 60)
+        self.clock.advance(minutes * 60)
 
     @rule(minutes=st.sampled_from([-600, -61, -30, -1, 24 * 60]))
     def the_clock_is_set(self, minutes: int) -> None:
-        self.clock.pass_(minutes * 60)
+        self.clock.advance(minutes * 60)
 
     @rule(which=st.integers(0, 1))
     def look(self, which: int) -> None:
@@ -137,7 +137,7 @@ class Jobs(RuleBasedStateMachine):
             for taken in alive.tick(50):
                 ran += taken.run.job == "job0"
                 self._end(0, taken, "ok")
-            self.clock.pass_(HOUR_MS / 1000)
+            self.clock.advance(HOUR_MS / 1000)
         found = self.store.get(Job, "job0")
         assert found is not None
         assert ran >= 3, f"a job of every hour ran {ran} times in six: {found.record}"
