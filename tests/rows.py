@@ -13,7 +13,7 @@ _SHOWN_CHARS = 2000
 """Of one row's failure; the first one is shown whole, as the cause."""
 
 
-def failing(table: Iterable[Row], holds: Callable[[Row], bool]) -> list[Row]:
+def failing_rows(table: Iterable[Row], holds: Callable[[Row], bool]) -> list[Row]:
     """The rows for which *holds* is false; an empty table proves nothing and is an error."""
     found = [*table]
     assert found, "the table is empty: a test over it would prove nothing"

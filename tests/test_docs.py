@@ -13,7 +13,7 @@ from typing import Any, get_args
 import click
 import pytest
 from click.testing import CliRunner
-from tests.rows import each_row, failing
+from tests.rows import each_row, failing_rows
 
 import matrix
 import tables
@@ -278,7 +278,7 @@ def test_pages_say_which_tests_run_on_which_python(page: str) -> None:
     assert sentence in text
     assert matrix.SUPPORTED == ("3.11", "3.12", "3.13")
     again = [one for one in matrix.AGAIN if not one.startswith("-")]
-    assert failing(again, lambda one: (ROOT / one).exists()) == []
+    assert failing_rows(again, lambda one: (ROOT / one).exists()) == []
 
 
 def test_stages_are_listed() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.rows import failing
+from tests.rows import failing_rows
 
 from toolcharter import Toolbox, build_tools
 from toolcharter.cli.profile_lint import lint_profile
@@ -77,7 +77,7 @@ def test_the_cases_of_a_shipped_profile_hold(name: str, repository: Path) -> Non
             decision = toolbox.decide(case.tool, case.args)
             return (decision.outcome, case.reason or decision.reason) == (case.expect, decision.reason)
 
-        assert failing(load_profile(file).cases, holds) == []
+        assert failing_rows(load_profile(file).cases, holds) == []
 
 
 @pytest.mark.parametrize("file", sorted(shipped_profiles().glob("*.yaml")), ids=lambda file: file.stem)

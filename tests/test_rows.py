@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.rows import each_row, failing
+from tests.rows import each_row, failing_rows
 
 
 def test_every_row_is_run_and_every_failing_one_is_named() -> None:
@@ -99,13 +99,13 @@ def test_a_test_takes_what_a_table_gives_and_is_not_awaited() -> None:
 
 def test_rows_that_fail_are_named() -> None:
     """Each in the order of the table."""
-    assert failing([1, -2, 3, -4], lambda row: row > 0) == [-2, -4]
+    assert failing_rows([1, -2, 3, -4], lambda row: row > 0) == [-2, -4]
 
 
 def test_empty_table_is_an_error() -> None:
     """A table that a change has emptied makes its test fail."""
     with pytest.raises(AssertionError, match="the table is empty"):
-        failing([], bool)
+        failing_rows([], bool)
 
 
 def filtered(test: ast.expr) -> Iterator[ast.Call]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.plugins.process.conftest import Call, ended, spawned, until
-from tests.rows import failing
+from tests.rows import failing_rows
 
 from toolcharter import ConfigurationError, TerminalSize, Toolbox, ToolError
 from toolcharter_process import managed, process_table, register_tools
@@ -111,7 +111,7 @@ def test_records_and_logs_are_read_after_a_restart(
     assert call("log", handle=done).data["output"] == "hello"
     assert call("capture", handle=cut).data["screen"] == "begun"
     assert call("watch", handle=done).reason == "not_running"
-    assert failing(files(state_home), lambda path: path.stat().st_mode & 0o077 == 0) == []
+    assert failing_rows(files(state_home), lambda path: path.stat().st_mode & 0o077 == 0) == []
 
 
 def record_of(state_home: Path, handle: str) -> Path:

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.rows import each_row, failing
+from tests.rows import each_row, failing_rows
 
 from toolcharter.guards.secrets import MASK, scrub_text
 from toolcharter.guards.secrets.engine import hinted_families
@@ -83,7 +83,7 @@ def test_kinds_are_complete() -> None:
             not re.compile(kind.pattern).groups and "" not in words and bool(kind.hint) == (kind.family == "floating")
         )
 
-    assert failing(tokens(), is_complete) == []
+    assert failing_rows(tokens(), is_complete) == []
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rows import each_row, failing
+from tests.rows import each_row, failing_rows
 from tests.samples import sample_rows
 
 from toolcharter.guards.shell.analyse import analyse
@@ -76,14 +76,14 @@ def test_catastrophes_are_named_by_their_kind(kind: str) -> None:
     lines = [line for its_kind, line in CATASTROPHES if its_kind == kind]
     words = KINDS[kind.partition(":")[0]]
 
-    assert failing(lines, lambda line: (verdict(line) or "").startswith(words)) == []
+    assert failing_rows(lines, lambda line: (verdict(line) or "").startswith(words)) == []
 
 
 def test_look_alikes_are_none_of_the_floor_s_business() -> None:
     """A day's work passes, whatever it looks like."""
     lines = [line for _kind, line in listed("look_alikes.txt")]
 
-    assert failing(lines, lambda line: verdict(line) in {None, REFUSED}) == []
+    assert failing_rows(lines, lambda line: verdict(line) in {None, REFUSED}) == []
 
 
 @each_row("line", samples("deny_catalog"))

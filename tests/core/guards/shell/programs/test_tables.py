@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.rows import each_row, failing
+from tests.rows import each_row, failing_rows
 
 from toolcharter.guards.shell.languages import MODULES
 from toolcharter.guards.shell.programs.table import Role, Table, TableEntry
@@ -60,14 +60,14 @@ def test_little_languages_of_the_tables_are_those_that_are_read() -> None:
         return callable(getattr(import_module(f"toolcharter.guards.shell.languages.{MODULES[name]}"), name))
 
     assert names <= MODULES.keys()
-    assert failing(sorted(MODULES), is_read) == []
+    assert failing_rows(sorted(MODULES), is_read) == []
 
 
 def test_modules_of_other_programs_have_a_table() -> None:
     """`same_as` names a program that is known."""
     names = {name for table in all_tables() for name in table.modules.values() if isinstance(name, str)}
 
-    assert failing(sorted(names), {*CORE_TABLES.programs()}.__contains__) == []
+    assert failing_rows(sorted(names), {*CORE_TABLES.programs()}.__contains__) == []
 
 
 def documented() -> list[TableEntry]:
