@@ -29,7 +29,7 @@ allow: ["bash:echo *", "bash:sleep *"]
 limits: {timeout_s: 60}
 """
 NAMES = ["read_file", "write_file", "delete_file", "bash"]
-GROWING = """
+DISCOVERING_PROFILE = """
 profile: served
 description: Finds tools in a folder while it serves.
 runner: host
@@ -44,7 +44,7 @@ T = TypeVar("T")
 PASSED = ["hook.tool.before", "hook.policy.before", "hook.tool.after"]
 
 
-def words(place: Path) -> list[str]:
+def server_args(place: Path) -> list[str]:
     """What follows Python's name in the command that serves *place*."""
     return [
         "-m", "toolcharter", "mcp", "--profile", str(place / "served.yaml"), "--workspace", str(place / "workspace"),
@@ -58,8 +58,8 @@ def events(place: Path) -> list[dict[str, Any]]:
     return [event for event in read if event["call_id"] is not None]
 
 
-def grow(place: Path) -> None:
-    """Put the tool `greet` where the profile `GROWING` finds it."""
+def add_greet_tool(place: Path) -> None:
+    """Put the tool `greet` where the profile `DISCOVERING_PROFILE` finds it."""
     folder = place / "tools/greet"
     folder.mkdir(parents=True)
     (folder / "run").write_text("#!/bin/sh\necho hello\n")
@@ -67,15 +67,15 @@ def grow(place: Path) -> None:
 
 
 @asynccontextmanager
-async def connected(place: Path, mode: str, **more: Any) -> AsyncIterator[Client]:
+async def connect_client(place: Path, mode: str, **more: Any) -> AsyncIterator[Client]:
     """A client of a server that it has started itself."""
-    server = StdioServerParameters(command=sys.executable, args=words(place), cwd=str(place))
+    server = StdioServerParameters(command=sys.executable, args=server_args(place), cwd=str(place))
     async with Client(server, mode=mode, read_timeout_seconds=60, **more) as client:
         yield client
 
 
 @asynccontextmanager
-async def held(opened: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+async def hold_in_task(opened: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
     """What *opened* gives. One task enters and leaves it, as clients need it; the two halves of a fixture are two tasks."""
     entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
@@ -95,7 +95,7 @@ async def held(opened: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
     await holder
 
 
-async def closed(place: Path, tool: str, before: int) -> list[dict[str, Any]]:
+async def closing_events(place: Path, tool: str, before: int) -> list[dict[str, Any]]:
     """The closing events behind the first *before* events, once a call of *tool* has one, or after a minute."""
     for _ in range(600):
         found = [event for event in events(place)[before:] if event["event"] == "hook.tool.after"]
@@ -111,7 +111,7 @@ def serving(place: Path) -> Iterator[str]:
     port = own_port()
     environment = {**os.environ, "TOOLCHARTER_MCP_TOKEN": TOKEN}
     server = subprocess.Popen(
-        [sys.executable, *words(place), "--http", str(port)], env=environment, cwd=place, stderr=subprocess.PIPE
+        [sys.executable, *server_args(place), "--http", str(port)], env=environment, cwd=place, stderr=subprocess.PIPE
     )
     try:
         for _ in range(600):

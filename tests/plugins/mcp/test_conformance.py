@@ -20,7 +20,7 @@ from toolcharter_mcp.http import build_application, parse_address
 from toolcharter_mcp.server import ProfileServer
 
 from ..guard.test_real_clients import Desk, client  # noqa: TID252 - the tests are no package with a name
-from .serving import NAMES, TOKEN, serving, words
+from .serving import NAMES, TOKEN, server_args, serving
 
 PROFILE = """
 profile: conformance
@@ -124,7 +124,7 @@ def inspect(
     """Have the Inspector ask a server."""
     inspector = client("mcp-inspector")
     if request.param == "stdio":
-        yield lambda *more: desk.run(inspector, "--cli", sys.executable, *words(place), *more)
+        yield lambda *more: desk.run(inspector, "--cli", sys.executable, *server_args(place), *more)
         return
     with serving(place) as url:
         target = (url, "--transport", "http", "--header", f"Authorization: Bearer {TOKEN}")

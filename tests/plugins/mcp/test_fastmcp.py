@@ -15,7 +15,18 @@ from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
 
 from . import lazy_fastmcp
-from .serving import GROWING, MODES, NAMES, TOKEN, closed, events, grow, held, serving, words
+from .serving import (
+    DISCOVERING_PROFILE,
+    MODES,
+    NAMES,
+    TOKEN,
+    add_greet_tool,
+    closing_events,
+    events,
+    hold_in_task,
+    server_args,
+    serving,
+)
 
 SHARING = pytest.mark.asyncio(loop_scope="module")
 WAYS = list(product(["stdio", "http"], MODES))
@@ -25,7 +36,9 @@ Way = tuple[str, Any]
 def transport(place: Path, url: str | None) -> "lazy_fastmcp.transports.ClientTransport":
     """The way to the server at *url*, or to one of *place* that the client starts itself."""
     if url is None:
-        return lazy_fastmcp.transports.StdioTransport(sys.executable, words(place), cwd=str(place), keep_alive=False)
+        return lazy_fastmcp.transports.StdioTransport(
+            sys.executable, server_args(place), cwd=str(place), keep_alive=False
+        )
     return lazy_fastmcp.transports.StreamableHttpTransport(url, headers={"Authorization": f"Bearer {TOKEN}"})
 
 
@@ -50,7 +63,7 @@ async def client(
     """A client that cannot ask its user."""
     name, mode = way
     url = request.getfixturevalue("url") if name == "http" else None
-    async with held(lazy_fastmcp.fastmcp.Client(transport(served, url), mode=mode, timeout=60)) as one:
+    async with hold_in_task(lazy_fastmcp.fastmcp.Client(transport(served, url), mode=mode, timeout=60)) as one:
         yield one
 
 
@@ -75,7 +88,7 @@ async def asking(served: Path, way: Way, request: pytest.FixtureRequest) -> Asyn
         return answers.pop()
 
     url = request.getfixturevalue("url") if name == "http" else None
-    async with held(
+    async with hold_in_task(
         lazy_fastmcp.fastmcp.Client(transport(served, url), mode=mode, timeout=60, elicitation_handler=ask)
     ) as one:
         yield Asking(one, answers, asked)
@@ -138,14 +151,14 @@ async def test_progress_and_cancelling(shared: Path, client: "lazy_fastmcp.fastm
     with pytest.raises(asyncio.CancelledError):
         await long
 
-    (after,) = await closed(shared, "bash", before)
+    (after,) = await closing_events(shared, "bash", before)
     assert (after["tool"], after["reason"], after["elapsed_ms"] < 45_000) == ("bash", "cancelled", True)
 
 
 async def test_changed_tools_are_announced(place: Path, way: Way) -> None:
     """To a client with a handshake unasked, to one of 2026-07-28 on its subscription."""
     name, mode = way
-    (place / "served.yaml").write_text(GROWING)
+    (place / "served.yaml").write_text(DISCOVERING_PROFILE)
     heard = asyncio.Event()
 
     async def hear(message: Any) -> None:
@@ -158,7 +171,7 @@ async def test_changed_tools_are_announced(place: Path, way: Way) -> None:
             transport(place, url), mode=mode, timeout=60, message_handler=hear
         ) as client:
             before = [tool.name for tool in await client.list_tools()]
-            grow(place)
+            add_greet_tool(place)
             if client.protocol_version == "2026-07-28":
                 async with listen(client.session, tools_list_changed=True) as changes:
                     await client.call_tool("reload_tools", {})

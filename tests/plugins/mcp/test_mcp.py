@@ -24,7 +24,7 @@ from toolcharter_mcp.command import command
 from toolcharter_mcp.http import build_application, parse_address
 from toolcharter_mcp.server import ProfileServer
 
-from .serving import MODES, PASSED, PROFILE, TOKEN, closed, connected, events, held, words
+from .serving import MODES, PASSED, PROFILE, TOKEN, closing_events, connect_client, events, hold_in_task, server_args
 
 SHARING = pytest.mark.asyncio(loop_scope="module")
 
@@ -32,7 +32,7 @@ SHARING = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=MODES)
 async def client(served: Path, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
     """A client that cannot ask its user, and the server that it has started, in each era."""
-    async with held(connected(served, request.param)) as one:
+    async with hold_in_task(connect_client(served, request.param)) as one:
         yield one
 
 
@@ -55,7 +55,7 @@ async def asking(served: Path, request: pytest.FixtureRequest) -> AsyncIterator[
         asked.append(params.message)
         return answers.pop()
 
-    async with held(connected(served, request.param, elicitation_callback=ask)) as one:
+    async with hold_in_task(connect_client(served, request.param, elicitation_callback=ask)) as one:
         yield Asking(one, answers, asked)
 
 
@@ -226,7 +226,7 @@ async def test_a_long_call_leaves_others_alone_reports_progress_and_can_be_cance
         await long
 
     assert set(said) == {"still running"}
-    (after,) = [event for event in await closed(shared, "bash", before) if event["tool"] == "bash"]
+    (after,) = [event for event in await closing_events(shared, "bash", before) if event["tool"] == "bash"]
     assert (after["outcome"], after["elapsed_ms"] < 45_000) == ("error", True)
 
 
@@ -247,7 +247,7 @@ def test_a_profile_with_faults_serves_nothing(place: Path) -> None:
     (place / "served.yaml").write_text(PROFILE + "tols: {}\n")
 
     done = subprocess.run(
-        [sys.executable, *words(place)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        [sys.executable, *server_args(place)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
     )
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -337,7 +337,7 @@ def test_http_needs_a_token(place: Path, token: str) -> None:
     """One that can be guessed is none."""
     (place / "token").write_text(token)
 
-    done = CliRunner().invoke(command, [*words(place)[3:], "--http", "0", "--token-file", str(place / "token")])
+    done = CliRunner().invoke(command, [*server_args(place)[3:], "--http", "0", "--token-file", str(place / "token")])
 
     assert (done.exit_code, "HTTP needs a token" in done.stderr) == (2, True)
 

@@ -19,7 +19,7 @@ from pages import ROOT, blocks
 from toolcharter_guard.scripted import Chat, Gemini, Messages, Responses, ScriptedModel, Step
 
 from ..guard.test_real_clients import Desk, client  # noqa: TID252 - the tests are no package with a name
-from .serving import NAMES, TOKEN, events, serving, words
+from .serving import NAMES, TOKEN, events, server_args, serving
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {"path": "notes.txt"}),
@@ -62,7 +62,7 @@ def test_claude_code(place: Path, desk: Desk, url: str | None) -> None:
     """It asks its user by a form, which `claude --print` declines."""
     claude = client("claude")
     settings = json.loads(snippet("json", "mcpServers"))
-    server: dict[str, Any] = {"command": sys.executable, "args": words(place)}
+    server: dict[str, Any] = {"command": sys.executable, "args": server_args(place)}
     if url:
         header = {"Authorization": "Bearer ${TOOLCHARTER_MCP_TOKEN}"}
         server = {"type": "http", "url": url, "headers": header}
@@ -95,7 +95,7 @@ def test_gemini(place: Path, desk: Desk, url: str | None) -> None:
     """It has no form to ask its user, so that what needs a person is refused."""
     gemini = client("gemini")
     settings = json.loads(snippet("json", "mcp_toolcharter_*"))
-    server: dict[str, Any] = {"command": sys.executable, "args": words(place)}
+    server: dict[str, Any] = {"command": sys.executable, "args": server_args(place)}
     if url:
         server = {"httpUrl": url, "headers": {"Authorization": "Bearer $TOOLCHARTER_MCP_TOKEN"}}
     settings["mcpServers"]["toolcharter"] = server
@@ -126,7 +126,7 @@ def test_codex(place: Path, desk: Desk, url: str | None) -> None:
     codex = client("codex")
     text = snippet("toml", "mcp_servers")
     settings = tomllib.loads(text)["mcp_servers"]["toolcharter"]
-    here = f"command = {json.dumps(sys.executable)}\nargs = {json.dumps(words(place))}"
+    here = f"command = {json.dumps(sys.executable)}\nargs = {json.dumps(server_args(place))}"
     if url:
         here = f'url = "{url}"\nbearer_token_env_var = "TOOLCHARTER_MCP_TOKEN"'
     there = f"command = {json.dumps(settings['command'])}\nargs = {json.dumps(settings['args'])}"
@@ -159,7 +159,7 @@ def test_opencode(place: Path, desk: Desk, url: str | None) -> None:
     """It has no form either."""
     opencode = client("opencode")
     settings = json.loads(snippet("json", 'toolcharter_*": "allow'))
-    server: dict[str, Any] = {"type": "local", "command": [sys.executable, *words(place)]}
+    server: dict[str, Any] = {"type": "local", "command": [sys.executable, *server_args(place)]}
     if url:
         server = {"type": "remote", "url": url, "headers": {"Authorization": "Bearer {env:TOOLCHARTER_MCP_TOKEN}"}}
     settings["mcp"]["toolcharter"] = server

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.subscriptions import ToolsListChanged
 from mcp_types import ToolListChangedNotification
 
-from .serving import GROWING, MODES, TOKEN, connected, grow, serving
+from .serving import DISCOVERING_PROFILE, MODES, TOKEN, add_greet_tool, connect_client, serving
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -23,7 +23,7 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 @pytest.fixture(scope="module")
 def growing(served: Path) -> Path:
     """A folder whose profile finds tools while it serves."""
-    (served / "served.yaml").write_text(GROWING)
+    (served / "served.yaml").write_text(DISCOVERING_PROFILE)
     return served
 
 
@@ -66,8 +66,8 @@ async def server(place: Path, growing: Path, request: pytest.FixtureRequest) -> 
         url = request.getfixturevalue("url")
         await forget_what_grew(growing, url)
         return Served(growing, partial(over_http, url))
-    (place / "served.yaml").write_text(GROWING)
-    return Served(place, partial(connected, place))
+    (place / "served.yaml").write_text(DISCOVERING_PROFILE)
+    return Served(place, partial(connect_client, place))
 
 
 async def names(client: Client) -> list[str]:
@@ -88,7 +88,7 @@ async def test_after_a_handshake_they_are_notified(server: Served) -> None:
         before = await names(client)
         await client.call_tool("read_file", {"path": "notes.txt"})
         assert not heard.is_set()
-        grow(server.place)
+        add_greet_tool(server.place)
         await client.call_tool("reload_tools", {})
         await asyncio.wait_for(heard.wait(), 60)
         after = await names(client)
@@ -112,7 +112,7 @@ async def test_since_2026_they_are_notified_if_they_have_subscribed(server: Serv
         changes = []
         if subscribes:
             changes.append(await subscriptions.enter_async_context(client.listen(tools_list_changed=True)))
-        grow(server.place)
+        add_greet_tool(server.place)
         await client.call_tool("reload_tools", {})
         changed = [await asyncio.wait_for(anext(each), 60) for each in changes]
         after = await names(client)
@@ -140,7 +140,7 @@ async def test_a_client_learns_of_a_reload_that_another_has_asked_for(growing: P
             await asyncio.sleep(0.5)  # Until the idle client's stream of notifications is open; it may take longer.
             if patience_s > 0.5:
                 await forget_what_grew(growing, url)
-            grow(growing)
+            add_greet_tool(growing)
             done = await other.call_tool("reload_tools", {})
             with suppress(TimeoutError):
                 await asyncio.wait_for(heard.wait(), patience_s)
