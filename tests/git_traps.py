@@ -12,7 +12,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 PEOPLE = {
     f"GIT_{who}_{what}": f"ada@{what}.example".lower() for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
 }
-PLAIN = {
+PLAIN_ENVIRONMENT = {
     "PATH": PATH,
     "HOME": "/nonexistent",
     "LC_ALL": "C",
@@ -25,7 +25,7 @@ SECRET = "hunter2"
 COMMIT = "commit --allow-empty -m b"
 
 
-class Place:
+class TrapRepository:
     """A repository of one commit in `ws`, a program that leaves a trace, and what lies outside."""
 
     def __init__(self, root: Path) -> None:
@@ -48,7 +48,7 @@ class Place:
         ran = subprocess.run(
             ["git", "-c", "protocol.file.allow=always", *words],
             cwd=cwd or self.workspace,
-            env=PLAIN,
+            env=PLAIN_ENVIRONMENT,
             input=stdin,
             capture_output=True,
             text=True,
@@ -86,30 +86,30 @@ class Place:
         return bare
 
 
-class Ran(NamedTuple):
+class CommandRun(NamedTuple):
     """What a command did."""
 
-    place: Place
+    place: TrapRepository
     status: int
     text: str
 
 
-def traced(ran: Ran) -> bool:
+def ran_program(ran: CommandRun) -> bool:
     """Whether the repository's program ran."""
     return ran.place.trace.exists()
 
 
-def says(words: str) -> Callable[[Ran], bool]:
+def prints(words: str) -> Callable[[CommandRun], bool]:
     """Whether git printed *words*."""
     return lambda ran: words in ran.text
 
 
-def failed(ran: Ran) -> bool:
+def failed(ran: CommandRun) -> bool:
     """Whether git gave up."""
     return ran.status != 0
 
 
-def succeeded(ran: Ran) -> bool:
+def succeeded(ran: CommandRun) -> bool:
     """Whether git did it."""
     return ran.status == 0
 
@@ -119,16 +119,16 @@ class Trap(NamedTuple):
 
     settings: dict[str, str]
     command: str
-    sprung: Callable[[Ran], bool] = traced
-    arrange: Callable[[Place], object] = lambda _: None
+    is_sprung: Callable[[CommandRun], bool] = ran_program
+    arrange: Callable[[TrapRepository], object] = lambda _: None
     stdin: str = ""
     terminal: bool = False
 
 
-def _signed(kind: str) -> Callable[[Place], object]:
+def _signed(kind: str) -> Callable[[TrapRepository], object]:
     """Make the last commit one that bears a signature of *kind*, which no program has made."""
 
-    def arrange(place: Place) -> None:
+    def arrange(place: TrapRepository) -> None:
         signature = f"gpgsig -----BEGIN {kind}-----\n \n AAAA\n -----END {kind}-----"
         text = place.git("cat-file", "commit", "HEAD")
         head, _, message = text.partition("\n\n")
@@ -138,7 +138,7 @@ def _signed(kind: str) -> Callable[[Place], object]:
     return arrange
 
 
-def _needs_gc(place: Place) -> None:
+def _needs_gc(place: TrapRepository) -> None:
     """Two packs, where the repository's settings allow one; the hook shows that git is about to join them."""
     place.git("repack", "-q")
     place.git("commit", "--quiet", "--allow-empty", "-m", "more")
@@ -146,8 +146,8 @@ def _needs_gc(place: Place) -> None:
     place.hook("pre-auto-gc")
 
 
-def _hostile_submodule(*settings: str) -> Callable[[Place], object]:
-    def arrange(place: Place) -> None:
+def _hostile_submodule(*settings: str) -> Callable[[TrapRepository], object]:
+    def arrange(place: TrapRepository) -> None:
         sub = place.submodule()
         for key in settings:
             place.git("config", key, str(place.evil), cwd=sub)
@@ -155,7 +155,7 @@ def _hostile_submodule(*settings: str) -> Callable[[Place], object]:
     return arrange
 
 
-def _submodule_to_fetch(place: Place) -> None:
+def _submodule_to_fetch(place: TrapRepository) -> None:
     sub = place.submodule()
     place.git("config", "remote.origin.url", "ssh://127.0.0.1:1/x", cwd=sub)
     place.git("config", "core.sshCommand", str(place.evil), cwd=sub)
@@ -164,7 +164,7 @@ def _submodule_to_fetch(place: Place) -> None:
     assert bare.is_dir()
 
 
-def _submodule_to_push(place: Place) -> None:
+def _submodule_to_push(place: TrapRepository) -> None:
     place.submodule()
     place.git("add", "sub")
     place.git("commit", "--quiet", "-m", "newer sub")
@@ -172,48 +172,48 @@ def _submodule_to_push(place: Place) -> None:
     place.remote()
 
 
-def _submodule_was_pushed(ran: Ran) -> bool:
+def _submodule_was_pushed(ran: CommandRun) -> bool:
     place = ran.place
     return place.git("rev-parse", "main", cwd=place.root / "inner") == place.git(
         "rev-parse", "main", cwd=place.workspace / "sub"
     )
 
 
-def _signing_remote(place: Place) -> None:
+def _signing_remote(place: TrapRepository) -> None:
     place.git("config", "receive.certNonceSeed", "seed", cwd=place.remote())
 
 
-def _tagged(place: Place) -> None:
+def _tagged(place: TrapRepository) -> None:
     place.remote()
     place.git("tag", "-m", "v1", "v1")
 
 
-def _tag_was_pushed(ran: Ran) -> bool:
+def _tag_was_pushed(ran: CommandRun) -> bool:
     return "v1" in ran.place.git("tag", "--list", cwd=ran.place.root / "bare.git")
 
 
-def _own_hook(place: Place) -> None:
+def _own_hook(place: TrapRepository) -> None:
     place.hook("post-commit")
 
 
-def _hooks_elsewhere(place: Place) -> None:
+def _hooks_elsewhere(place: TrapRepository) -> None:
     (place.root / "hooks").mkdir()
     shutil.copy(place.evil, place.root / "hooks/post-commit")
 
 
-def _wrote(name: str, words: bytes) -> Callable[[Ran], bool]:
+def _wrote(name: str, words: bytes) -> Callable[[CommandRun], bool]:
     return lambda ran: words in (ran.place.workspace / ".git" / name).read_bytes()
 
 
-def _message_holds_secret(ran: Ran) -> bool:
+def _message_holds_secret(ran: CommandRun) -> bool:
     return SECRET in ran.place.git("log", "-1", "--format=%B")
 
 
-def _text(content: str) -> Callable[[Place], object]:
+def _text(content: str) -> Callable[[TrapRepository], object]:
     return lambda place: place.outside.write_text(content)
 
 
-def _change(place: Place) -> None:
+def _change(place: TrapRepository) -> None:
     (place.workspace / "a").write_text("b\n")
 
 
@@ -221,51 +221,51 @@ def _adds(name: str) -> str:
     return f"update-index --add --cacheinfo 100644,78981922613b2afb6025042ff6bd878ac1994e85,{name}"
 
 
-def _grow(place: Place) -> None:
+def _grow(place: TrapRepository) -> None:
     (place.workspace / "a").write_text("line\n" * 10_000)
 
 
-def _has_templates(ran: Ran) -> bool:
+def _has_templates(ran: CommandRun) -> bool:
     return (ran.place.workspace / "inner/.git/description").exists()
 
 
-def _bare_below(place: Place) -> None:
+def _bare_below(place: TrapRepository) -> None:
     place.git("clone", "--quiet", "--bare", ".", "evil.git")
 
 
-def _umlaut(place: Place) -> None:
+def _umlaut(place: TrapRepository) -> None:
     (place.workspace / "\u00e4").touch()
     place.git("commit", "--quiet", "--allow-empty", "-m", "\u00e4")
 
 
-def _touch(place: Place) -> None:
+def _touch(place: TrapRepository) -> None:
     """Give a file another time, for which the index has no use yet."""
     os.utime(place.workspace / "a", (1, 1))
     shutil.copy(place.workspace / ".git/index", place.root / "index")
 
 
-def _index_was_written(ran: Ran) -> bool:
+def _index_was_written(ran: CommandRun) -> bool:
     return (ran.place.root / "index").read_bytes() != (ran.place.workspace / ".git/index").read_bytes()
 
 
-def _commit_names_encoding(ran: Ran) -> bool:
+def _commit_names_encoding(ran: CommandRun) -> bool:
     return "encoding latin1" in ran.place.git("cat-file", "commit", "HEAD")
 
 
-def spring(place: Place, trap: Trap, environment: Mapping[str, str]) -> Ran:
+def spring_trap(place: TrapRepository, trap: Trap, environment: Mapping[str, str]) -> CommandRun:
     """Arrange *trap*, and run its command with *environment*."""
     trap.arrange(place)
     names = {"evil": place.evil, "outside": place.outside, "root": place.root}
     for key, value in trap.settings.items():
         place.git("config", key, value.format(**names))
     argv = ["git", *trap.command.format(**names).split()]
-    given = {**PLAIN, **environment}
+    given = {**PLAIN_ENVIRONMENT, **environment}
     if trap.terminal:
-        return Ran(place, *_in_terminal(argv, place.workspace, given))
+        return CommandRun(place, *_in_terminal(argv, place.workspace, given))
     ran = subprocess.run(
         argv, cwd=place.workspace, env=given, input=trap.stdin.encode(), capture_output=True, check=False
     )
-    return Ran(place, ran.returncode, (ran.stdout + ran.stderr).decode(errors="replace"))
+    return CommandRun(place, ran.returncode, (ran.stdout + ran.stderr).decode(errors="replace"))
 
 
 def _in_terminal(argv: list[str], folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
@@ -292,10 +292,10 @@ TRAPS: Mapping[str, list[Trap]] = {
     ],
     "core.askPass": [Trap({"core.askPass": "{evil}"}, "credential fill", stdin=ASK)],
     "core.attributesFile": [
-        Trap({"core.attributesFile": "{outside}"}, "check-attr -a a", says("outer"), _text("* outer\n"))
+        Trap({"core.attributesFile": "{outside}"}, "check-attr -a a", prints("outer"), _text("* outer\n"))
     ],
     "core.editor": [Trap({"core.editor": "{evil}"}, "commit --allow-empty")],
-    "core.excludesFile": [Trap({"core.excludesFile": "{outside}"}, f"check-ignore -v {SECRET}", says("outside:1"))],
+    "core.excludesFile": [Trap({"core.excludesFile": "{outside}"}, f"check-ignore -v {SECRET}", prints("outside:1"))],
     "core.fsmonitor": [Trap({"core.fsmonitor": "{evil}"}, "status")],
     "core.hooksPath": [
         Trap({"core.hooksPath": "{root}/hooks"}, COMMIT, arrange=_hooks_elsewhere),
@@ -335,7 +335,7 @@ TRAPS: Mapping[str, list[Trap]] = {
         Trap(
             {"mailmap.file": "{outside}"},
             "log -1 --format=%aN",
-            says("Outer"),
+            prints("Outer"),
             _text("Outer <ada@email.example>\n"),
         )
     ],
@@ -344,17 +344,24 @@ TRAPS: Mapping[str, list[Trap]] = {
     "push.followTags": [Trap({"push.followTags": "true"}, PUSH, _tag_was_pushed, _tagged)],
     "push.gpgSign": [Trap({"push.gpgSign": "true", "gpg.program": "{evil}"}, PUSH, arrange=_signing_remote)],
     "push.negotiate": [
-        Trap({"push.negotiate": "true", "protocol.version": "0"}, PUSH, says("push negotiation failed"), Place.remote)
+        Trap(
+            {"push.negotiate": "true", "protocol.version": "0"},
+            PUSH,
+            prints("push negotiation failed"),
+            TrapRepository.remote,
+        )
     ],
-    "push.pushOption": [Trap({"push.pushOption": "merge_request.create"}, PUSH, failed, Place.remote)],
+    "push.pushOption": [Trap({"push.pushOption": "merge_request.create"}, PUSH, failed, TrapRepository.remote)],
     "push.recurseSubmodules": [
         Trap({"push.recurseSubmodules": "on-demand"}, PUSH, _submodule_was_pushed, _submodule_to_push)
     ],
     "sequence.editor": [Trap({"sequence.editor": "{evil}"}, "rebase -i --root")],
     "status.submoduleSummary": [
-        Trap({"status.submoduleSummary": "true"}, "status", says("Submodules changed"), Place.submodule)
+        Trap({"status.submoduleSummary": "true"}, "status", prints("Submodules changed"), TrapRepository.submodule)
     ],
-    "submodule.recurse": [Trap({"submodule.recurse": "true"}, "grep needle", says("needle"), Place.submodule)],
+    "submodule.recurse": [
+        Trap({"submodule.recurse": "true"}, "grep needle", prints("needle"), TrapRepository.submodule)
+    ],
     "tag.gpgSign": [Trap({"tag.gpgSign": "true", "gpg.program": "{evil}"}, "tag -m v1 v1")],
 }
 SHELL_TRAPS: Mapping[str, list[Trap]] = {
@@ -363,10 +370,10 @@ SHELL_TRAPS: Mapping[str, list[Trap]] = {
     "safe.bareRepository": [Trap({}, "-C evil.git log", succeeded, _bare_below)],
 }
 TOOL_TRAPS: Mapping[str, list[Trap]] = {
-    "color.ui": [Trap({"color.ui": "always"}, "diff", says("\x1b["), _change)],
-    "core.bigFileThreshold": [Trap({"core.bigFileThreshold": "1"}, "diff", says("Binary files"), _grow)],
-    "core.quotePath": [Trap({"core.quotePath": "true"}, "ls-files --others", says("\\303"), _umlaut)],
+    "color.ui": [Trap({"color.ui": "always"}, "diff", prints("\x1b["), _change)],
+    "core.bigFileThreshold": [Trap({"core.bigFileThreshold": "1"}, "diff", prints("Binary files"), _grow)],
+    "core.quotePath": [Trap({"core.quotePath": "true"}, "ls-files --others", prints("\\303"), _umlaut)],
     "diff.autoRefreshIndex": [Trap({"diff.autoRefreshIndex": "true"}, "diff", _index_was_written, _touch)],
     "i18n.commitEncoding": [Trap({"i18n.commitEncoding": "latin1"}, COMMIT, _commit_names_encoding)],
-    "i18n.logOutputEncoding": [Trap({"i18n.logOutputEncoding": "latin1"}, "log", says("\ufffd"), _umlaut)],
+    "i18n.logOutputEncoding": [Trap({"i18n.logOutputEncoding": "latin1"}, "log", prints("\ufffd"), _umlaut)],
 }

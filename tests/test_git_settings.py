@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.git_traps import PUSH, SHELL_TRAPS, TOOL_TRAPS, TRAPS, Place, Trap, spring
+from tests.git_traps import PUSH, SHELL_TRAPS, TOOL_TRAPS, TRAPS, Trap, TrapRepository, spring_trap
 
 from toolcharter import GIT_SETTINGS, git_setting_variables
 from toolcharter.guards.shell.git.settings import SHELL_SETTINGS, git_overrides
@@ -31,11 +31,11 @@ def _rows(*tables: Mapping[str, list[Trap]]) -> list[Any]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> TrapRepository:
     """A fresh repository."""
     root = tmp_path / "place"
     root.mkdir()
-    return Place(root)
+    return TrapRepository(root)
 
 
 @pytest.mark.parametrize(
@@ -54,32 +54,32 @@ def test_what_a_caller_adds_takes_nothing_back() -> None:
 
 
 @pytest.mark.parametrize(("key", "trap"), _rows(TRAPS, SHELL_TRAPS, TOOL_TRAPS))
-def test_the_setting_alone_ends_the_danger(place: Place, tmp_path: Path, key: str, trap: Trap) -> None:
+def test_the_setting_alone_ends_the_danger(place: TrapRepository, tmp_path: Path, key: str, trap: Trap) -> None:
     """Plain git walks into the trap; with this one setting replaced it does not."""
     (tmp_path / "other").mkdir()
 
-    plain = spring(place, trap, {})
-    replaced = spring(Place(tmp_path / "other"), trap, git_setting_variables({key: ALL[key]}))
+    plain = spring_trap(place, trap, {})
+    replaced = spring_trap(TrapRepository(tmp_path / "other"), trap, git_setting_variables({key: ALL[key]}))
 
-    assert (trap.sprung(plain), trap.sprung(replaced)) == (True, False), (plain, replaced)
+    assert (trap.is_sprung(plain), trap.is_sprung(replaced)) == (True, False), (plain, replaced)
 
 
 @pytest.mark.parametrize(("key", "trap"), _rows(TRAPS, SHELL_TRAPS))
-def test_a_shell_line_springs_no_trap(place: Place, key: str, trap: Trap) -> None:
+def test_a_shell_line_springs_no_trap(place: TrapRepository, key: str, trap: Trap) -> None:
     """The environment of every shell line ends the danger of *key*."""
-    ran = spring(place, trap, git_overrides(str(place.workspace)))
+    ran = spring_trap(place, trap, git_overrides(str(place.workspace)))
 
-    assert (trap.sprung(ran), trap.command == PUSH and ran.status != 0) == (False, False), (key, ran)
+    assert (trap.is_sprung(ran), trap.command == PUSH and ran.status != 0) == (False, False), (key, ran)
 
 
 @pytest.mark.parametrize(("key", "trap"), _rows(TRAPS, TOOL_TRAPS))
-def test_the_tool_springs_no_trap(place: Place, key: str, trap: Trap) -> None:
+def test_the_tool_springs_no_trap(place: TrapRepository, key: str, trap: Trap) -> None:
     """The environment of the tool `git` ends the danger of *key*."""
     overrides = config.harmless_settings(trap.settings)
     environment = build_environment(str(place.workspace / ".git"), place.workspace, overrides)
     if trap.command == PUSH:
         environment["GIT_ALLOW_PROTOCOL"] = "file"
 
-    ran = spring(place, trap, environment)
+    ran = spring_trap(place, trap, environment)
 
-    assert (trap.sprung(ran), trap.command == PUSH and ran.status != 0) == (False, False), (key, ran)
+    assert (trap.is_sprung(ran), trap.command == PUSH and ran.status != 0) == (False, False), (key, ran)
