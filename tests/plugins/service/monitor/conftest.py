@@ -35,7 +35,7 @@ allow: ["custom:*", "list_files", "read_file"]
 """
 
 
-class Watched:
+class MonitoredService:
     """The service, its store, and people with one password."""
 
     def __init__(self, place: Path, ending: ExitStack) -> None:
@@ -53,9 +53,9 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MonitoredService]:
     with ExitStack() as ending:
-        yield Watched(tmp_path_factory.mktemp("watched"), ending)
+        yield MonitoredService(tmp_path_factory.mktemp("watched"), ending)
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +68,10 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-class Looking:
+class BrowserUser:
     """One person's browser: all is done by keyboard, and what the page complains of is noted."""
 
-    def __init__(self, watched: Watched, page: Page) -> None:
+    def __init__(self, watched: MonitoredService, page: Page) -> None:
         self.watched, self.page = watched, page
         self.complaints: list[str] = []
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
@@ -128,7 +128,7 @@ class Looking:
 
 
 @pytest.fixture
-def looking(watched: Watched, browser: Browser) -> Iterator[Looking]:
+def looking(watched: MonitoredService, browser: Browser) -> Iterator[BrowserUser]:
     context = browser.new_context()
-    yield Looking(watched, context.new_page())
+    yield BrowserUser(watched, context.new_page())
     context.close()

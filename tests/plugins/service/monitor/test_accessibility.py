@@ -17,7 +17,7 @@ from toolcharter_service.approvals.records import Status
 from toolcharter_service.grants.records import AccessRequest
 from toolcharter_service.service import DISTRIBUTION
 
-from .conftest import CHROMIUM, Looking, Watched
+from .conftest import CHROMIUM, BrowserUser, MonitoredService
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,7 +38,7 @@ def axe(project_root: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def furnished(watched: Watched) -> Iterator[Watched]:
+def furnished(watched: MonitoredService) -> Iterator[MonitoredService]:
     """Something stands on each page."""
     mcp, own = watched.stores.bound("acme", MCP_RECORDS), watched.stores.bound("acme", DISTRIBUTION)
     mcp.put(McpServerRecord(name="issues", transport="stdio", command="npx", args=("-y", "issues-server")))
@@ -75,10 +75,10 @@ def furnished(watched: Watched) -> Iterator[Watched]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
-def test_pages_are_clean(furnished: Watched, browser: Browser, axe: str, scheme: Any, width: int) -> None:
+def test_pages_are_clean(furnished: MonitoredService, browser: Browser, axe: str, scheme: Any, width: int) -> None:
     """No finding of any rule, and no page is wider than the window."""
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800}, bypass_csp=True)
-    looking = Looking(furnished, context.new_page())
+    looking = BrowserUser(furnished, context.new_page())
     looking.page.goto(f"{furnished.url}/login")
     found = {"login": looking.findings(axe)}
     looking.sign_in("ada")

@@ -17,7 +17,7 @@ from toolcharter_service.registry.records import StoredTool, ToolOwner, ToolReco
 from toolcharter_service.registry.reload import RegistryReloader
 from toolcharter_service.service import DISTRIBUTION
 
-from .conftest import CHROMIUM, Looking, Watched
+from .conftest import CHROMIUM, BrowserUser, MonitoredService
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,20 +27,20 @@ HOSTILE = """<script>alert(1)</script><img src=x onerror=alert(2)>"'}{{ 7*7 }}{%
 
 
 @pytest.fixture(autouse=True)
-def quiet(looking: Looking) -> Iterator[None]:
+def quiet(looking: BrowserUser) -> Iterator[None]:
     """No test leaves a script error, a refused script or a dialog behind."""
     yield
     assert looking.complaints == []
 
 
-def test_who_is_not_signed_in_is_led_to_sign_in(watched: Watched) -> None:
+def test_who_is_not_signed_in_is_led_to_sign_in(watched: MonitoredService) -> None:
     """Whatever page is asked for; nothing of it is shown."""
     for page in ("", "/tools", "/tokens", "/nothing"):
         answer = httpx.get(f"{watched.url}/monitor{page}", timeout=60)
         assert (answer.status_code, answer.headers["location"].split("?")[0]) == (303, "/login"), page
 
 
-def test_pages_are_those_of_the_role(looking: Looking) -> None:
+def test_pages_are_those_of_the_role(looking: BrowserUser) -> None:
     """A viewer sees no tokens, neither in the list of pages nor by the address."""
     looking.sign_in("vera")
 
@@ -55,7 +55,7 @@ def test_pages_are_those_of_the_role(looking: Looking) -> None:
     assert refused.status == 404
 
 
-def test_every_answer_bears_the_policy_for_scripts(looking: Looking) -> None:
+def test_every_answer_bears_the_policy_for_scripts(looking: BrowserUser) -> None:
     """Scripts come from this origin alone, and forms go nowhere else."""
     looking.sign_in("ada")
     for page in ("tools", "calls", "approvals", "grants", "tokens", "workers"):
@@ -71,7 +71,7 @@ def test_every_answer_bears_the_policy_for_scripts(looking: Looking) -> None:
 
 
 @pytest.fixture
-def asking(watched: Watched) -> Iterator[dict[str, Any]]:
+def asking(watched: MonitoredService) -> Iterator[dict[str, Any]]:
     """A call that waits for an approval; its result comes under `result`."""
     found: dict[str, Any] = {}
 
@@ -91,7 +91,7 @@ def asking(watched: Watched) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize(("button", "outcome"), [("Allow bash once", "ok"), ("Deny bash", "denied")])
 def test_an_approval_is_answered_by_keyboard(
-    looking: Looking, asking: dict[str, Any], button: str, outcome: str
+    looking: BrowserUser, asking: dict[str, Any], button: str, outcome: str
 ) -> None:
     """And the call ends so; what it would run is shown as text."""
     looking.sign_in("ann")
@@ -110,7 +110,7 @@ def test_an_approval_is_answered_by_keyboard(
     assert asking["result"].outcome == outcome
 
 
-def test_who_may_not_approve_has_no_button(looking: Looking, asking: dict[str, Any]) -> None:
+def test_who_may_not_approve_has_no_button(looking: BrowserUser, asking: dict[str, Any]) -> None:
     """A viewer sees the question, and a form of its own making is refused."""
     looking.sign_in("vera")
     looking.open("approvals")
@@ -121,7 +121,7 @@ def test_who_may_not_approve_has_no_button(looking: Looking, asking: dict[str, A
     assert "result" not in asking
 
 
-def test_grants_are_given_and_taken_back(looking: Looking) -> None:
+def test_grants_are_given_and_taken_back(looking: BrowserUser) -> None:
     """By keyboard, with the names of tools that exist."""
     store = looking.watched.stores.bound("acme", MCP_RECORDS)
     store.put(McpServerRecord(name="issues", transport="stdio", command="npx"))
@@ -144,7 +144,7 @@ def test_grants_are_given_and_taken_back(looking: Looking) -> None:
 
 
 @pytest.mark.parametrize(("button", "status"), [("Approve", "approved"), ("Reject", "rejected")])
-def test_requests_are_reviewed(looking: Looking, button: str, status: str) -> None:
+def test_requests_are_reviewed(looking: BrowserUser, button: str, status: str) -> None:
     """What somebody wrote as their reason is text."""
     store = looking.watched.stores.bound("acme", MCP_RECORDS)
     store.put(McpServerRecord(name="issues", transport="stdio", command="npx"))
@@ -172,7 +172,7 @@ def test_requests_are_reviewed(looking: Looking, button: str, status: str) -> No
     store.delete(McpServerRecord, "issues")
 
 
-def test_a_token_is_shown_once_and_revoked(looking: Looking) -> None:
+def test_a_token_is_shown_once_and_revoked(looking: BrowserUser) -> None:
     """Made by keyboard, under a hostile name."""
     looking.sign_in("ada")
     looking.open("tokens")
@@ -189,7 +189,7 @@ def test_a_token_is_shown_once_and_revoked(looking: Looking) -> None:
     assert "deploy" not in looking.page.locator("table").inner_text()
 
 
-def test_a_form_without_its_token_does_nothing(looking: Looking) -> None:
+def test_a_form_without_its_token_does_nothing(looking: BrowserUser) -> None:
     """As another site would send it, with the person's cookies."""
     looking.sign_in("ada")
     refused = looking.page.request.post(
@@ -201,7 +201,7 @@ def test_a_form_without_its_token_does_nothing(looking: Looking) -> None:
     assert "Tokens: 0" in looking.text
 
 
-def test_hostile_text_stays_text(looking: Looking) -> None:
+def test_hostile_text_stays_text(looking: BrowserUser) -> None:
     """In every field that somebody else fills: names of servers' tools, notes, messages, users."""
     store = looking.watched.stores.bound("acme", MCP_RECORDS)
     store.put(McpServerRecord(name="bad", transport="stdio", command=HOSTILE, args=(HOSTILE,), created_by=HOSTILE))
@@ -227,7 +227,7 @@ def test_hostile_text_stays_text(looking: Looking) -> None:
 
 
 @pytest.fixture
-def agent_made(watched: Watched) -> Iterator[str]:
+def agent_made(watched: MonitoredService) -> Iterator[str]:
     """A tool that an agent has registered, with hostile text wherever a record holds text."""
     told = {"id": "tool_greet", "name": HOSTILE, "description": HOSTILE, "safety_level": "low", "created_by": "agent"}
     record = ToolRecord.model_validate(told | {"exec": {"type": "cmd", "cmd": "echo", "args": ["hello <b>you</b>"]}})
@@ -239,7 +239,7 @@ def agent_made(watched: Watched) -> Iterator[str]:
     store.delete(ToolOwner, record.id)
 
 
-def test_tools_are_filtered_invoked_and_deleted(looking: Looking, agent_made: str) -> None:
+def test_tools_are_filtered_invoked_and_deleted(looking: BrowserUser, agent_made: str) -> None:
     """By keyboard: the filter leaves what agents made, the form calls it, and it can be deleted; the system's cannot."""
     looking.sign_in("ada")
     looking.open("tools")
@@ -264,7 +264,7 @@ def test_tools_are_filtered_invoked_and_deleted(looking: Looking, agent_made: st
     assert agent_made not in looking.page.locator("table").inner_text()
 
 
-def test_calls_and_their_effects_are_shown(looking: Looking) -> None:
+def test_calls_and_their_effects_are_shown(looking: BrowserUser) -> None:
     """What was called with which arguments, and what came of it, as text; those of one agent alone, if one asks for it."""
     view = looking.watched.service.view(Caller(agent="bot"), tenant="acme", agent="bot")
     view.call("read_file", {"path": HOSTILE})
@@ -277,7 +277,7 @@ def test_calls_and_their_effects_are_shown(looking: Looking) -> None:
     assert "The latest calls: 0" in looking.text
 
 
-def test_signing_out_ends_it(looking: Looking) -> None:
+def test_signing_out_ends_it(looking: BrowserUser) -> None:
     """The pages are closed again."""
     looking.sign_in("vera")
     looking.press("Sign out")
