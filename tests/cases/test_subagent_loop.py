@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.cases.conftest import Bench, make_tool
-from tests.plugins.agents.conftest import ADA, ADAS, Worlds, make_world, store
+from tests.plugins.agents.conftest import ADA, ADAS, MakeWorker, make_world, store
 from tests.plugins.conftest import sqlite, store_url
 from tests.samples import row_params, sample_rows
 from tests.waiting import until
@@ -131,7 +131,7 @@ def kept(store: Store, parent: str, state: str, number: int) -> None:
 
 
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "children_of_parent" in row["input"]]))
-def test_which_children_count(row: dict[str, Any], make_world: Worlds, store: Store) -> None:
+def test_which_children_count(row: dict[str, Any], make_world: MakeWorker, store: Store) -> None:
     """The source counts those that have ended, here only those that run do; the limit is the source's."""
     world = make_world()
     for state, number in row["input"]["children_of_parent"].items():
@@ -146,7 +146,7 @@ def test_which_children_count(row: dict[str, Any], make_world: Worlds, store: St
 
 
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "task_model" in row["input"]]))
-def test_whose_model_it_is(row: dict[str, Any], make_world: Worlds) -> None:
+def test_whose_model_it_is(row: dict[str, Any], make_world: MakeWorker) -> None:
     """A task that is waited for takes the profile's, or its parent's; one that is not may bring its own."""
     for configured in ("config", ""):
         tools = {name: {"model": configured} for name in ("spawn", "subagents")}
@@ -164,7 +164,7 @@ def test_whose_model_it_is(row: dict[str, Any], make_world: Worlds) -> None:
 
 
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if row["expect"].get("status") == "cancelled"]))
-def test_cancelled_while_it_runs(row: dict[str, Any], make_world: Worlds) -> None:
+def test_cancelled_while_it_runs(row: dict[str, Any], make_world: MakeWorker) -> None:
     """State and text are the source's."""
     world = make_world()
     world.call("spawn", task="x")
@@ -176,7 +176,7 @@ def test_cancelled_while_it_runs(row: dict[str, Any], make_world: Worlds) -> Non
 
 
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "call" in row["input"]]))
-def test_what_a_subagent_cannot_call(row: dict[str, Any], bench: Bench, make_world: Worlds) -> None:
+def test_what_a_subagent_cannot_call(row: dict[str, Any], bench: Bench, make_world: MakeWorker) -> None:
     """The source has removed the tool, and so does not know it; here it is denied, whatever its parent may do."""
     assert row["expect"]["error"].startswith("unknown tool")
     world = make_world({"subagents": {}, "cron": {}, "session_status": {}})
@@ -194,7 +194,7 @@ def test_what_a_subagent_cannot_call(row: dict[str, Any], bench: Bench, make_wor
 
 
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "cancelled" in row["expect"]]))
-def test_cancel_as_the_document_has_it(row: dict[str, Any], make_world: Worlds, store: Store) -> None:
+def test_cancel_as_the_document_has_it(row: dict[str, Any], make_world: MakeWorker, store: Store) -> None:
     """By id, `all` or `last`: those that run, with their ids."""
     world = make_world()
     named = row["expect"]["cancelled"]
@@ -215,7 +215,7 @@ def _renamed(store: Store, number: str, name: str) -> Subagent:
 
 
 @pytest.mark.parametrize("row", row_params([row for row in ROWS if "debounce_ms" in row["input"]]))
-def test_ends_are_joined(row: dict[str, Any], make_world: Worlds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ends_are_joined(row: dict[str, Any], make_world: MakeWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as the source waits, ours does by default."""
     assert row["input"]["debounce_ms"] / 1000 == notifications.BATCH_S
     monkeypatch.setattr(notifications, "BATCH_S", 60.0)

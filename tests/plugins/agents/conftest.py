@@ -52,7 +52,7 @@ class Host:
         return self.result
 
 
-class World:
+class AgentWorker:
     """One worker: a live toolbox over the test's store, whose agents a `Host` runs."""
 
     def __init__(self, live: LiveToolbox, host: Host, store_url: str) -> None:
@@ -74,7 +74,7 @@ class World:
         return {one["label"]: one["state"] for one in found}
 
 
-Worlds = Callable[..., World]
+MakeWorker = Callable[..., AgentWorker]
 
 
 @pytest.fixture
@@ -85,13 +85,13 @@ def store(store_url: str) -> Iterator[Store]:
 
 
 @pytest.fixture
-def make_world(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worlds]:
+def make_world(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeWorker]:
     """Builds workers over the store of the test."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "ws").mkdir(exist_ok=True)
     with ExitStack() as stack:
 
-        def build(tools: dict[str, Any] | None = None, /, **settings: Any) -> World:
+        def build(tools: dict[str, Any] | None = None, /, **settings: Any) -> AgentWorker:
             listed = TOOLS if tools is None else tools
             written = {
                 "profile": "test",
@@ -110,13 +110,13 @@ def make_world(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) 
             host = Host()
             if "extensions" not in settings:
                 live._base.agent_host = host.run
-            return World(live, host, store_url)
+            return AgentWorker(live, host, store_url)
 
         yield build
 
 
 @pytest.fixture
-def world(make_world: Worlds) -> World:
+def world(make_world: MakeWorker) -> AgentWorker:
     """One worker with all tools."""
     return make_world()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.agents.conftest import ADA, BOB, World, Worlds
+from tests.plugins.agents.conftest import ADA, BOB, AgentWorker, MakeWorker
 from tests.rows import each_row
 
 from toolcharter import AgentResult, AgentTask, Caller, ConfigurationError, ToolError
@@ -107,7 +107,7 @@ def test_both_forms(folder: Path) -> None:
     ],
 )
 def test_a_broken_file_stops_the_start(
-    name: str, text: str, where: str, what: str, folder: Path, make_world: Worlds
+    name: str, text: str, where: str, what: str, folder: Path, make_world: MakeWorker
 ) -> None:
     """The error names the file, the place and what is wrong; a profile that only lists agents does not start either."""
     file = folder / name
@@ -122,13 +122,13 @@ def test_a_broken_file_stops_the_start(
     assert where in str(raised.value)
 
 
-def test_a_folder_that_is_not_there_stops_the_start(make_world: Worlds) -> None:
+def test_a_folder_that_is_not_there_stops_the_start(make_world: MakeWorker) -> None:
     """The profile names it, so it has to be there."""
     with pytest.raises(ConfigurationError, match="cannot be read"):
         make_world({"delegate_to_agent": {"folders": ["/nowhere"]}})
 
 
-def delegating(make_world: Worlds, targets: list[str], **settings: Any) -> World:
+def delegating(make_world: MakeWorker, targets: list[str], **settings: Any) -> AgentWorker:
     tools: dict[str, Any] = {
         "delegate_to_agent": {"targets": targets, "max_depth": 2},
         "agents_list": {"targets": targets},
@@ -156,7 +156,7 @@ def delegating(make_world: Worlds, targets: list[str], **settings: Any) -> World
 )
 @pytest.mark.usefixtures("folder")
 def test_whom_an_agent_may_delegate_to(
-    targets: list[str], caller: str, target: str, reason: str | None, make_world: Worlds
+    targets: list[str], caller: str, target: str, reason: str | None, make_world: MakeWorker
 ) -> None:
     """The profile and the agent's own file have to let it."""
     world = delegating(make_world, targets)
@@ -169,7 +169,7 @@ def test_whom_an_agent_may_delegate_to(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_delegate_counts_among_subagents(make_world: Worlds) -> None:
+def test_a_delegate_counts_among_subagents(make_world: MakeWorker) -> None:
     """Depth, all of the tenant and the parent's own limit it, in this order."""
     limits = {"max_concurrent": 2, "max_children": 1}
     world = make_world({"delegate_to_agent": {"targets": ["*"], **limits}, "spawn": limits})
@@ -186,7 +186,7 @@ def test_a_delegate_counts_among_subagents(make_world: Worlds) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_becomes_of_a_delegate_is_told(make_world: Worlds) -> None:
+def test_what_becomes_of_a_delegate_is_told(make_world: MakeWorker) -> None:
     """Also that it has used up its iterations, or failed."""
     world = delegating(make_world, ["*"])
     outcomes: Iterator[AgentResult | ToolError] = iter(
@@ -206,7 +206,7 @@ def test_what_becomes_of_a_delegate_is_told(make_world: Worlds) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_what_a_delegate_is(make_world: Worlds) -> None:
+def test_what_a_delegate_is(make_world: MakeWorker) -> None:
     """Its own name, prompt, model and iterations; of the parent's tools those that its file lists and its grants cover."""
     world = delegating(make_world, ["*"])
     seen: list[tuple[Any, ...]] = []
@@ -225,7 +225,7 @@ def test_what_a_delegate_is(make_world: Worlds) -> None:
     ]
 
 
-def test_without_grants_an_agent_only_looks(folder: Path, make_world: Worlds) -> None:
+def test_without_grants_an_agent_only_looks(folder: Path, make_world: MakeWorker) -> None:
     """No tool that writes files, none that starts agents; `tools: []` is nothing at all."""
     (folder / "plain.md").write_text("---\nname: plain\n---\nLook.")
     (folder / "none.md").write_text("---\nname: none\ntools: []\n---\nLook.")
@@ -249,11 +249,11 @@ def test_without_grants_an_agent_only_looks(folder: Path, make_world: Worlds) ->
 
 
 @pytest.mark.usefixtures("folder")
-def test_agents_list_shows_whom_one_may_delegate_to(make_world: Worlds) -> None:
+def test_agents_list_shows_whom_one_may_delegate_to(make_world: MakeWorker) -> None:
     """For an agent with a file, its own targets; by default nobody."""
     world, closed = delegating(make_world, ["*"]), delegating(make_world, [])
 
-    def listed(at: World, caller: Caller = ADA) -> list[str]:
+    def listed(at: AgentWorker, caller: Caller = ADA) -> list[str]:
         return [one["id"] for one in at.call("agents_list", caller).data["agents"]]
 
     assert listed(world) == ["coder", "tester"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.agents.conftest import ADA, ASKING, BOB, TOOLS, World, Worlds
+from tests.plugins.agents.conftest import ADA, ASKING, BOB, TOOLS, AgentWorker, MakeWorker
 from tests.rows import each_row
 
 from toolcharter import ApprovalAnswer, ApprovalRequest, Toolbox, build_tools
@@ -34,10 +34,10 @@ def orders_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.fixture
-def obeying(make_world: Worlds, tmp_path: Path) -> Callable[..., World]:
+def obeying(make_world: MakeWorker, tmp_path: Path) -> Callable[..., AgentWorker]:
     """A world in which a page lies, an agent is a file, and all that asks a person does so unless a test waives it."""
 
-    def build(**policies: dict[str, Any]) -> World:
+    def build(**policies: dict[str, Any]) -> AgentWorker:
         folder = tmp_path / "ws/.toolcharter/agents"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "coder.md").write_text(CODER)
@@ -52,7 +52,7 @@ def obeying(make_world: Worlds, tmp_path: Path) -> Callable[..., World]:
     return build
 
 
-def test_each_order_of_a_page_ends_in_a_denial_where_nobody_is_asked(obeying: Callable[..., World]) -> None:
+def test_each_order_of_a_page_ends_in_a_denial_where_nobody_is_asked(obeying: Callable[..., AgentWorker]) -> None:
     world = obeying()
     orders = orders_in(world.call("read_file", path="page.md").text)
     assert len(orders) == len(ORDERS)
@@ -65,7 +65,7 @@ def test_each_order_of_a_page_ends_in_a_denial_where_nobody_is_asked(obeying: Ca
 
 
 @each_row("tool", list(ORDERS))
-def test_who_has_waived_it_is_not_asked(obeying: Callable[..., World], tool: str) -> None:
+def test_who_has_waived_it_is_not_asked(obeying: Callable[..., AgentWorker], tool: str) -> None:
     world = obeying(**{tool: {"unattended": True}})
     world.host.may_answer.set()
 
@@ -73,7 +73,7 @@ def test_who_has_waived_it_is_not_asked(obeying: Callable[..., World], tool: str
 
 
 @each_row("tool", list(ORDERS))
-def test_a_decision_says_why_a_person_is_asked(obeying: Callable[..., World], tool: str) -> None:
+def test_a_decision_says_why_a_person_is_asked(obeying: Callable[..., AgentWorker], tool: str) -> None:
     writing = {
         "sessions_send": "writes_to_a_session",
         "team_message": "writes_to_an_agent",
@@ -86,7 +86,7 @@ def test_a_decision_says_why_a_person_is_asked(obeying: Callable[..., World], to
     assert (decision.outcome, decision.reason) == ("ask", why)
 
 
-def test_steering_gives_orders_and_looking_does_not(obeying: Callable[..., World]) -> None:
+def test_steering_gives_orders_and_looking_does_not(obeying: Callable[..., AgentWorker]) -> None:
     tools = obeying(spawn={"unattended": True})
     number = tools.call("spawn", task="x").data["id"]
     decide = tools.live.current.for_caller(ADA).decide

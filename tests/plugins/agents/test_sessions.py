@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.plugins.agents.conftest import ADA, ADAS, BOB, LEE, World
+from tests.plugins.agents.conftest import ADA, ADAS, BOB, LEE, AgentWorker
 from tests.rows import each_row
 from tests.samples import row_params, sample_rows
 
@@ -20,7 +20,7 @@ def kept(store: Store, number: int, **fields: Any) -> str:
     return key
 
 
-def test_keys_follow_agent_channel_and_peer(world: World) -> None:
+def test_keys_follow_agent_channel_and_peer(world: AgentWorker) -> None:
     """What a host says of the conversation is the key, with `direct` or `group`."""
     for caller in (ADA, BOB, LEE):
         world.said("hello", caller)
@@ -30,7 +30,7 @@ def test_keys_follow_agent_channel_and_peer(world: World) -> None:
     assert keys == [ADAS, BOBS, LEES]
 
 
-def test_session_lists_ten_that_go_on_the_latest_first(world: World, store: Store) -> None:
+def test_session_lists_ten_that_go_on_the_latest_first(world: AgentWorker, store: Store) -> None:
     """Those that have ended are left out."""
     keys = [kept(store, number, is_completed=number == 11) for number in range(1, 13)]
 
@@ -41,7 +41,7 @@ def test_session_lists_ten_that_go_on_the_latest_first(world: World, store: Stor
 
 
 @each_row(("limit", "shown"), [(-3, 1), (0, 1), (1, 1), (50, 50), (51, 50), (10_000, 50)])
-def test_session_reads_from_1_to_50_messages(limit: int, shown: int, world: World, store: Store) -> None:
+def test_session_reads_from_1_to_50_messages(limit: int, shown: int, world: AgentWorker, store: Store) -> None:
     """A number outside counts as the nearer of the two; the latest messages are shown."""
     key = kept(store, 1)
     for number in range(1, 61):
@@ -57,7 +57,7 @@ LISTING = [row for row in sample_rows("seeds/000-invocation-results") if row["ca
 
 
 @each_row("row", row_params(READING))
-def test_sample_of_reading(row: Any, world: World, store: Store) -> None:
+def test_sample_of_reading(row: Any, world: AgentWorker, store: Store) -> None:
     """Sample set 000: as many as it says, whatever is asked for."""
     key = kept(store, 1)
     for number in range(1, 61):
@@ -71,7 +71,7 @@ def test_sample_of_reading(row: Any, world: World, store: Store) -> None:
 
 
 @each_row("row", row_params(LISTING))
-def test_sample_of_listing(row: Any, world: World, store: Store) -> None:
+def test_sample_of_listing(row: Any, world: AgentWorker, store: Store) -> None:
     """Sample set 000: at most so many, the newest."""
     keys = [kept(store, number) for number in range(1, row["input"]["siblings"] + 1)]
 
@@ -80,7 +80,7 @@ def test_sample_of_listing(row: Any, world: World, store: Store) -> None:
     assert listed == keys[: -row["expect"]["listed"] - 1 : -1]
 
 
-def test_session_reads_20_messages_by_default(world: World, store: Store) -> None:
+def test_session_reads_20_messages_by_default(world: AgentWorker, store: Store) -> None:
     """And needs to be told which session."""
     key = kept(store, 1)
     for number in range(1, 31):
@@ -102,7 +102,7 @@ def test_session_reads_20_messages_by_default(world: World, store: Store) -> Non
         pytest.param("x" * 1000, "other_agent", id="too-long"),
     ],
 )
-def test_nothing_crosses(key: str, reason: str, world: World) -> None:
+def test_nothing_crosses(key: str, reason: str, world: AgentWorker) -> None:
     """Another agent's session is denied and another user's is not found, as if neither were there."""
     world.said("a secret of bob's", BOB)
     world.said("a secret of lee's", LEE)
@@ -120,7 +120,7 @@ def test_nothing_crosses(key: str, reason: str, world: World) -> None:
     assert world.told(BOB) == world.told(LEE) == []
 
 
-def test_lists_show_own_sessions_alone(world: World) -> None:
+def test_lists_show_own_sessions_alone(world: AgentWorker) -> None:
     """Neither another agent's nor another user's."""
     for caller in (ADA, BOB, LEE):
         world.said("hello", caller)
@@ -134,7 +134,7 @@ def test_lists_show_own_sessions_alone(world: World) -> None:
     } == {"adakim": [ADAS], "bobkim": [BOBS], "adalee": [LEES]}
 
 
-def test_sessions_list_by_number_and_time(world: World, store: Store) -> None:
+def test_sessions_list_by_number_and_time(world: AgentWorker, store: Store) -> None:
     """20 by default, and those in which nothing was said lately are left out if asked for."""
     for number in range(1, 31):
         kept(store, number)
@@ -145,7 +145,7 @@ def test_sessions_list_by_number_and_time(world: World, store: Store) -> None:
     assert [one["session"] for one in world.call("sessions_list", limit=1).data["sessions"]] == [ADAS]
 
 
-def test_history_without_and_with_tools(world: World) -> None:
+def test_history_without_and_with_tools(world: AgentWorker) -> None:
     """Results of tools are left out unless asked for, and do not count."""
     for number in range(5):
         world.said(f"u{number}")
@@ -167,7 +167,7 @@ def test_history_without_and_with_tools(world: World) -> None:
         pytest.param("\N{GRINNING FACE}" * 4_000, 8, [4_000] * 5, id="bytes-not-characters"),
     ],
 )
-def test_history_is_bounded(text: str, count: int, shown: list[int], world: World, store: Store) -> None:
+def test_history_is_bounded(text: str, count: int, shown: list[int], world: AgentWorker, store: Store) -> None:
     """4,000 characters of a message, 80 KB of all; the answer says that something is missing."""
     key = kept(store, count)
     for number in range(1, count + 1):
@@ -179,7 +179,7 @@ def test_history_is_bounded(text: str, count: int, shown: list[int], world: Worl
     assert result.truncated == (shown != [len(text)] * count)
 
 
-def test_a_message_is_read_once_as_data(world: World, store: Store) -> None:
+def test_a_message_is_read_once_as_data(world: AgentWorker, store: Store) -> None:
     """It comes with its source to the session that the key or the label names."""
     key = kept(store, 1, label="notes")
     reader = Caller(agent="ada", user="kim", session=key)
@@ -206,7 +206,7 @@ def test_a_message_is_read_once_as_data(world: World, store: Store) -> None:
         pytest.param({"message": "x", "label": "none"}, "session_not_found", id="no-such-label"),
     ],
 )
-def test_messages_that_are_not_sent(args: dict[str, Any], reason: str, world: World) -> None:
+def test_messages_that_are_not_sent(args: dict[str, Any], reason: str, world: AgentWorker) -> None:
     """Each with its reason."""
     world.said("hello")
 
@@ -215,7 +215,7 @@ def test_messages_that_are_not_sent(args: dict[str, Any], reason: str, world: Wo
     assert (result.outcome, result.reason) == ("error", reason)
 
 
-def test_a_full_inbox_takes_no_more(world: World, store: Store) -> None:
+def test_a_full_inbox_takes_no_more(world: AgentWorker, store: Store) -> None:
     """It says so, and what waits stays."""
     key = kept(store, 1)
     world_inbox = [world.call("sessions_send", session_key=key, message=str(number)) for number in range(201)]
@@ -223,7 +223,7 @@ def test_a_full_inbox_takes_no_more(world: World, store: Store) -> None:
     assert [world_inbox[0].outcome, world_inbox[199].outcome, world_inbox[200].reason] == ["ok", "ok", "inbox_full"]
 
 
-def test_status_counts(world: World) -> None:
+def test_status_counts(world: AgentWorker) -> None:
     """Model, provider, channel, messages, tokens and compactions, as the host has recorded them."""
     world.said("question")
     world.live.record("assistant", "answer", Usage(10, 5, "big", "acme"), caller=ADA)
@@ -246,7 +246,7 @@ def test_status_counts(world: World) -> None:
     assert updated > 1_700_000_000
 
 
-def test_a_session_without_a_record_has_a_status(world: World) -> None:
+def test_a_session_without_a_record_has_a_status(world: AgentWorker) -> None:
     """Of a host that records nothing, and of one whose key another user has."""
     world.said("hello", Caller(agent="ada", user="lee", session="shared"))
 
@@ -255,7 +255,7 @@ def test_a_session_without_a_record_has_a_status(world: World) -> None:
         assert (data["messages"], data["channel"], data["provider"]) == (0, caller.channel, caller.provider or "")
 
 
-def test_a_session_whose_key_is_too_long_has_no_status(world: World) -> None:
+def test_a_session_whose_key_is_too_long_has_no_status(world: AgentWorker) -> None:
     """No record can have it; the tool says so."""
     result = world.call("session_status", Caller(agent="ada", user="kim", session="x" * 401))
 
@@ -267,7 +267,7 @@ def member(user: str | None, chat: str = "10", agent: str = "ada", **facts: Any)
     return Caller(agent=agent, user=user, channel="telegram", chat=chat, peer="group", **facts)
 
 
-def seen(world: World, caller: Caller, key: str) -> list[Any]:
+def seen(world: AgentWorker, caller: Caller, key: str) -> list[Any]:
     """What *caller* is shown of the session *key*: in three tools by name, and in two lists."""
     named = [
         world.call("session", caller, action="read", session_id=key),
@@ -285,7 +285,7 @@ def seen(world: World, caller: Caller, key: str) -> list[Any]:
 
 
 @each_row("session", [None, "telegram:10"], ids=["our-key", "the-host's-key"])
-def test_a_group_has_one_session(session: str | None, world: World) -> None:
+def test_a_group_has_one_session(session: str | None, world: AgentWorker) -> None:
     """Each member reads and continues it, whoever was the first; outside the group nobody does, and no member either."""
     chat = "10" if session is None else "20"
     kim, lee = (member(user, chat, session=session) for user in ("kim", "lee"))
@@ -310,7 +310,7 @@ def test_a_group_has_one_session(session: str | None, world: World) -> None:
     assert seen(world, member("kim", chat, agent="bob", session=session), key)[3:] == [False, False]
 
 
-def test_a_group_in_another_tenant(world: World) -> None:
+def test_a_group_in_another_tenant(world: AgentWorker) -> None:
     """The same channel and chat are another group there."""
     there = member("kim", tenant="other")
     key = "agent:ada:telegram:group:10"
@@ -322,7 +322,7 @@ def test_a_group_in_another_tenant(world: World) -> None:
     assert [seen(world, one, key)[0] for one in (member("lee"), there)] == [["here"], ["there"]]
 
 
-def test_a_group_whose_record_says_its_first_user(world: World, store: Store) -> None:
+def test_a_group_whose_record_says_its_first_user(world: AgentWorker, store: Store) -> None:
     """As older versions wrote it: it is the group's all the same, and the next message says so."""
     key = "agent:ada:telegram:group:10"
     old: dict[str, Any] = {"channel": "telegram", "chat": "10", "peer": "group"}
@@ -336,7 +336,7 @@ def test_a_group_whose_record_says_its_first_user(world: World, store: Store) ->
     assert found.record.user == ""
 
 
-def test_lists_of_a_caller_without_a_user(world: World) -> None:
+def test_lists_of_a_caller_without_a_user(world: AgentWorker) -> None:
     """Sessions of groups have no user: they take no room among those of a caller that has none either."""
     nobody = Caller(agent="ada", channel="web", chat="1", peer="direct")
     world.said("hello", nobody)
@@ -348,7 +348,7 @@ def test_lists_of_a_caller_without_a_user(world: World) -> None:
     assert [one["session"] for one in listed] == ["agent:ada:web:direct:1"]
 
 
-def test_a_colleague_in_the_same_group(world: World) -> None:
+def test_a_colleague_in_the_same_group(world: AgentWorker) -> None:
     """A message to it waits for the group's next turn, and for no other group's."""
     for chat in ("10", "11"):
         world.said("hello", member("kim", chat, "bob"))

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 import pytest
-from tests.plugins.agents.conftest import ADA, ADAS, BOB, LEE, World, Worlds
+from tests.plugins.agents.conftest import ADA, ADAS, BOB, LEE, AgentWorker, MakeWorker
 from tests.plugins.agents.store_kinds import ON_ALL_STORES
 from tests.rows import each_row
 from tests.waiting import until
@@ -35,7 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subagents, "STOP_WAIT_S", 0.05)
 
 
-def spawned(world: World, label: str = "", caller: Caller = ADA, tool: str = "spawn") -> str:
+def spawned(world: AgentWorker, label: str = "", caller: Caller = ADA, tool: str = "spawn") -> str:
     result = world.call(tool, caller, task=f"do {label}", label=label)
     assert result.outcome == "ok", result.text
     number: str = result.data["id"]
@@ -48,7 +48,7 @@ def record(store: Store, number: str) -> Subagent:
     return found.record
 
 
-def heard(world: World) -> list[str]:
+def heard(world: AgentWorker) -> list[str]:
     """What the parent is told next."""
     texts: list[str] = []
 
@@ -65,7 +65,7 @@ def ended(store: Store, number: str) -> Subagent:
     return record(store, number)
 
 
-def test_accepted_at_once_and_told_later(world: World, store: Store) -> None:
+def test_accepted_at_once_and_told_later(world: AgentWorker, store: Store) -> None:
     """The call returns while the agent works; then its result is in the parent's inbox, once."""
     number = spawned(world, "build")
 
@@ -88,7 +88,7 @@ def test_accepted_at_once_and_told_later(world: World, store: Store) -> None:
     assert spawned(world, "again", tool="sessions_spawn") != number
 
 
-def test_what_an_agent_is_given(make_world: Worlds) -> None:
+def test_what_an_agent_is_given(make_world: MakeWorker) -> None:
     """Its task, the model of the call if it may be chosen, else that of the policy, and 20 iterations."""
     world = make_world({"spawn": {"model": "small", "models": ["big"]}, "subagents": {"model": "small"}})
     world.host.may_answer.set()
@@ -107,12 +107,12 @@ def test_what_an_agent_is_given(make_world: Worlds) -> None:
     assert (refused.outcome, refused.reason) == ("denied", "model_not_allowed")
 
 
-def test_limits_in_their_order(make_world: Worlds, store: Store) -> None:
+def test_limits_in_their_order(make_world: MakeWorker, store: Store) -> None:
     """Depth first, then all of the tenant, then the parent's, for `run` too; those that have ended do not count."""
     tools = {name: {"max_concurrent": 3, "max_children": 2} for name in ("spawn", "subagents")}
     world, other = make_world(tools), make_world(tools)
 
-    def refused(caller: Caller = ADA, at: World = world) -> list[str | None]:
+    def refused(caller: Caller = ADA, at: AgentWorker = world) -> list[str | None]:
         results = [
             at.call("spawn", caller, task="x"),
             at.call("subagents", caller, action="run", task="x"),
@@ -143,7 +143,7 @@ def test_limits_in_their_order(make_world: Worlds, store: Store) -> None:
     ]
 
 
-def test_limit_beyond_a_page_of_the_store(make_world: Worlds, store: Store) -> None:
+def test_limit_beyond_a_page_of_the_store(make_world: MakeWorker, store: Store) -> None:
     """All that run are counted, not only those that one page of the store holds."""
     world = make_world({"spawn": {"max_concurrent": 201}})
     world.host.may_answer.set()
@@ -161,7 +161,7 @@ def test_limit_beyond_a_page_of_the_store(make_world: Worlds, store: Store) -> N
     assert world.call("spawn", task="x").reason == "concurrent_limit"
 
 
-def test_sessions_spawn_has_the_same_limits(make_world: Worlds) -> None:
+def test_sessions_spawn_has_the_same_limits(make_world: MakeWorker) -> None:
     """In the same order."""
     world = make_world({"sessions_spawn": {"max_concurrent": 2, "max_children": 1}})
     spawned(world, tool="sessions_spawn")
@@ -172,12 +172,12 @@ def test_sessions_spawn_has_the_same_limits(make_world: Worlds) -> None:
 
 
 @each_row("tool", ["spawn", "sessions_spawn", "subagents"])
-def test_a_task_is_bounded(tool: str, world: World) -> None:
+def test_a_task_is_bounded(tool: str, world: AgentWorker) -> None:
     action = {"action": "run"} if tool == "subagents" else {}
     assert world.call(tool, task="x" * 16_001, **action).reason == "task_too_long"
 
 
-def test_a_run_that_fails_says_so(world: World) -> None:
+def test_a_run_that_fails_says_so(world: AgentWorker) -> None:
     def run(_: AgentTask) -> AgentResult:
         raise ToolError("No model answers.")
 
@@ -186,7 +186,7 @@ def test_a_run_that_fails_says_so(world: World) -> None:
 
 
 @ON_ALL_STORES
-def test_a_limit_holds_for_who_ask_at_the_same_time(make_world: Worlds, store: Store) -> None:
+def test_a_limit_holds_for_who_ask_at_the_same_time(make_world: MakeWorker, store: Store) -> None:
     """Of many threads on two workers, as many get through as there is room."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
 
@@ -200,7 +200,7 @@ def test_a_limit_holds_for_who_ask_at_the_same_time(make_world: Worlds, store: S
     assert store.count(Subagent, where={"is_active": True}) == 8
 
 
-def test_used_up_iterations_are_a_failure(world: World, store: Store) -> None:
+def test_used_up_iterations_are_a_failure(world: AgentWorker, store: Store) -> None:
     """What it had said by then is kept."""
     world.host.result = AgentResult("so far", 1, 1, 20, is_exhausted=True)
     world.host.may_answer.set()
@@ -212,7 +212,7 @@ def test_used_up_iterations_are_a_failure(world: World, store: Store) -> None:
     assert world.states() == {"count": "failed"}
 
 
-def test_run_waits_for_the_result(world: World, make_world: Worlds) -> None:
+def test_run_waits_for_the_result(world: AgentWorker, make_world: MakeWorker) -> None:
     """It comes as the result of the call, and not to the inbox as well."""
     world.host.may_answer.set()
 
@@ -223,7 +223,7 @@ def test_run_waits_for_the_result(world: World, make_world: Worlds) -> None:
     assert make_world().told() == []
 
 
-def test_a_call_that_may_not_wait_so_long_ends_its_agent(make_world: Worlds, store: Store) -> None:
+def test_a_call_that_may_not_wait_so_long_ends_its_agent(make_world: MakeWorker, store: Store) -> None:
     """The subagent is cancelled with the call."""
     # On a busy machine the time may be over before the subagent has begun.
     for timeout_s in (0.5, 5, 60):
@@ -237,7 +237,7 @@ def test_a_call_that_may_not_wait_so_long_ends_its_agent(make_world: Worlds, sto
     assert world.host.tasks[0].is_cancelled()
 
 
-def test_a_host_that_fails(world: World, store: Store) -> None:
+def test_a_host_that_fails(world: AgentWorker, store: Store) -> None:
     """The reason is told, and secrets in it are masked."""
 
     def run(task: AgentTask) -> AgentResult:
@@ -250,7 +250,7 @@ def test_a_host_that_fails(world: World, store: Store) -> None:
     assert "ghp_" not in one.result
 
 
-def test_without_a_host_nothing_starts(make_world: Worlds, store: Store) -> None:
+def test_without_a_host_nothing_starts(make_world: MakeWorker, store: Store) -> None:
     """And nothing counts."""
     world = make_world({"spawn": {}, "subagents": {}}, extensions={})
 
@@ -260,7 +260,7 @@ def test_without_a_host_nothing_starts(make_world: Worlds, store: Store) -> None
     assert store.count(Subagent, where={"is_active": True}) == 0
 
 
-def test_cancel_by_id_all_and_last(world: World, store: Store) -> None:
+def test_cancel_by_id_all_and_last(world: AgentWorker, store: Store) -> None:
     """Each says whom it has ended."""
     first, second, third, last = (spawned(world, name) for name in "abcd")
 
@@ -283,7 +283,7 @@ def test_cancel_by_id_all_and_last(world: World, store: Store) -> None:
 
 
 @each_row("caller", [BOB, LEE, CHILD], ids=["another-agent", "another-user", "another-session"])
-def test_others_subagents_are_unknown(caller: Caller, world: World, store: Store) -> None:
+def test_others_subagents_are_unknown(caller: Caller, world: AgentWorker, store: Store) -> None:
     """They are in no list, and can be neither cancelled nor steered."""
     number = spawned(world)
 
@@ -296,7 +296,7 @@ def test_others_subagents_are_unknown(caller: Caller, world: World, store: Store
 
 
 @ON_ALL_STORES
-def test_cancelled_from_another_worker(make_world: Worlds, store: Store) -> None:
+def test_cancelled_from_another_worker(make_world: MakeWorker, store: Store) -> None:
     """The worker hears of it from the record."""
     world, other = make_world(), make_world()
     number = spawned(world)
@@ -307,7 +307,7 @@ def test_cancelled_from_another_worker(make_world: Worlds, store: Store) -> None
     assert record(store, number).state == "cancelled"
 
 
-def test_steered(world: World, store: Store) -> None:
+def test_steered(world: AgentWorker, store: Store) -> None:
     """The first is cancelled, and another goes on with the message, its label saying so once."""
     number = spawned(world, "plan")
     for _ in range(2):
@@ -323,7 +323,7 @@ def test_steered(world: World, store: Store) -> None:
     assert world.call("subagents", action="steer", id=number, message="x" * 4_000).outcome == "ok"
 
 
-def test_ends_of_a_second_come_together(make_world: Worlds, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ends_of_a_second_come_together(make_world: MakeWorker, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """One item tells of all of them, by whichever tool they were started, and of who else there is."""
     monkeypatch.setattr(notifications, "BATCH_S", 60.0)
     world = make_world()
@@ -341,7 +341,7 @@ def test_ends_of_a_second_come_together(make_world: Worlds, store: Store, monkey
     assert text.endswith("All subagents: c completed, b completed, a completed.")
 
 
-def test_twenty_ends_are_told_at_once(world: World, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twenty_ends_are_told_at_once(world: AgentWorker, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """An item has room for 20, and one that is full waits for no more; ends that a lost worker left are told with them."""
     monkeypatch.setattr(notifications, "BATCH_S", 60.0)
     place = notifications.TenantServices("", store, SessionInbox(world.live._base, ADA))
@@ -384,7 +384,7 @@ def _ended(store: Store, number: str) -> Subagent:
     return one
 
 
-def test_a_parents_end_is_its_childrens(make_world: Worlds, store: Store) -> None:
+def test_a_parents_end_is_its_childrens(make_world: MakeWorker, store: Store) -> None:
     """They are cancelled before the toolbox is closed, and do not count any more."""
     world = make_world()
     number = spawned(world)
@@ -395,7 +395,7 @@ def test_a_parents_end_is_its_childrens(make_world: Worlds, store: Store) -> Non
     assert world.host.tasks[0].is_cancelled()
 
 
-def test_subagents_of_a_lost_worker_do_not_count(world: World, store: Store) -> None:
+def test_subagents_of_a_lost_worker_do_not_count(world: AgentWorker, store: Store) -> None:
     """Its record says until when it was believed to be there."""
     number = spawned(world)
     gone = record(store, number).model_copy(update={"id": "gone", "alive_until": time.time() - 1})
@@ -407,7 +407,7 @@ def test_subagents_of_a_lost_worker_do_not_count(world: World, store: Store) -> 
     assert record(store, number).state == "running"
 
 
-def test_the_ended_are_archived_and_forgotten(world: World, store: Store) -> None:
+def test_the_ended_are_archived_and_forgotten(world: AgentWorker, store: Store) -> None:
     """After an hour they leave the list, a day later the store."""
     now = time.time()
     for name, age in (("young", 3_000), ("old", 3_700), ("ancient", 100_000)):
@@ -430,7 +430,7 @@ def test_the_ended_are_archived_and_forgotten(world: World, store: Store) -> Non
     until(lambda: store.get(Subagent, "nancient") is None)
 
 
-def test_a_subagents_session_is_kept(world: World, store: Store) -> None:
+def test_a_subagents_session_is_kept(world: AgentWorker, store: Store) -> None:
     """Under its label, with what it was asked and what it said; a label that is taken gets a number."""
     world.host.may_answer.set()
     first = world.call("subagents", action="run", task="one", label="same").data["session"]
@@ -446,7 +446,7 @@ def test_a_subagents_session_is_kept(world: World, store: Store) -> None:
     assert store.count(SessionMessage, where={"session": second}) == 2
 
 
-def test_a_child_sees_no_more_than_its_parent(make_world: Worlds) -> None:
+def test_a_child_sees_no_more_than_its_parent(make_world: MakeWorker) -> None:
     """Less what subagents never get; at the last depth nothing that starts others; a call is denied, not unknown."""
     tools = ["spawn", "sessions_spawn", "subagents", "sessions_list", "sessions_send", "session_status", "team_tasks"]
     world = make_world(
@@ -469,7 +469,7 @@ def test_a_child_sees_no_more_than_its_parent(make_world: Worlds) -> None:
     assert reasons == ["not_available", "unknown_tool"] * 2
 
 
-def test_deeper_agents_get_less_and_less(make_world: Worlds, store: Store) -> None:
+def test_deeper_agents_get_less_and_less(make_world: MakeWorker, store: Store) -> None:
     """With a depth of 2 a child may start one, which sees no more than the child does."""
     tools: dict[str, Any] = {name: {"max_depth": 2} for name in ("spawn", "subagents")}
     world = make_world({**tools, "sessions_list": {}, "team_tasks": {}})

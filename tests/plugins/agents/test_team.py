@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.plugins.agents.conftest import ADA, BOB, LEE, World, Worlds
+from tests.plugins.agents.conftest import ADA, BOB, LEE, AgentWorker, MakeWorker
 from tests.plugins.agents.store_kinds import ON_ALL_STORES
 from tests.rows import each_row
 
@@ -14,18 +14,18 @@ from toolcharter.api import sessions
 EVE = Caller(agent="eve", user="kim")
 
 
-def create(world: World, subject: str = "write", caller: Caller = ADA, **args: Any) -> str:
+def create(world: AgentWorker, subject: str = "write", caller: Caller = ADA, **args: Any) -> str:
     result = world.call("team_tasks", caller, action="create", subject=subject, **args)
     assert result.outcome == "ok", result.text
     number: str = result.data["task"]["id"]
     return number
 
 
-def act(world: World, action: str, task_id: str, caller: Caller = ADA, **args: Any) -> ToolResult:
+def act(world: AgentWorker, action: str, task_id: str, caller: Caller = ADA, **args: Any) -> ToolResult:
     return world.call("team_tasks", caller, action=action, task_id=task_id, **args)
 
 
-def test_a_task_from_beginning_to_end(world: World) -> None:
+def test_a_task_from_beginning_to_end(world: AgentWorker) -> None:
     """Created by one, claimed and completed by another, with comments by all."""
     number = create(world, description="a page")
 
@@ -45,7 +45,7 @@ def test_a_task_from_beginning_to_end(world: World) -> None:
     assert [(one["author"], one["text"]) for one in task["comments"]] == [("eve", "Mind the margins.")]
 
 
-def test_a_review_is_another_agents(world: World) -> None:
+def test_a_review_is_another_agents(world: AgentWorker) -> None:
     """The owner hands it in and cannot complete it then."""
     number = create(world)
     act(world, "claim", number, BOB)
@@ -62,7 +62,7 @@ def test_a_review_is_another_agents(world: World) -> None:
     assert (task["status"], task["result"]) == ("completed", "See page.md.")
 
 
-def test_what_blocks_a_task(world: World) -> None:
+def test_what_blocks_a_task(world: AgentWorker) -> None:
     """It cannot be claimed before all of them are completed or cancelled."""
     first, second = create(world), create(world)
     number = create(world, blocked_by=[first, second, first])
@@ -93,7 +93,7 @@ def test_what_blocks_a_task(world: World) -> None:
         pytest.param("comment", LEE, {"task_id": "@", "text": "x"}, "task_not_found", id="another-user's-comment"),
     ],
 )
-def test_what_is_refused(action: str, caller: Caller, args: dict[str, Any], reason: str, world: World) -> None:
+def test_what_is_refused(action: str, caller: Caller, args: dict[str, Any], reason: str, world: AgentWorker) -> None:
     """`@` is a task of ada's that is pending."""
     number = create(world)
 
@@ -105,7 +105,7 @@ def test_what_is_refused(action: str, caller: Caller, args: dict[str, Any], reas
 
 
 @ON_ALL_STORES
-def test_of_many_who_claim_one_has_it(make_world: Worlds) -> None:
+def test_of_many_who_claim_one_has_it(make_world: MakeWorker) -> None:
     """Over two workers; the others are told who."""
     worlds = [make_world({"team_tasks": {}}) for _ in range(2)]
     number = create(worlds[0])
@@ -120,7 +120,7 @@ def test_of_many_who_claim_one_has_it(make_world: Worlds) -> None:
     assert all(won[0] in result.text for result in results)
 
 
-def test_search_by_words_and_status(world: World) -> None:
+def test_search_by_words_and_status(world: AgentWorker) -> None:
     """Of the own user's team alone."""
     first = create(world, "write the page", description="with a map")
     second = create(world, "mend the roof")
@@ -136,7 +136,7 @@ def test_search_by_words_and_status(world: World) -> None:
     assert found(status="in_progress") == [second]
 
 
-def test_teams_are_bounded_and_apart(make_world: Worlds) -> None:
+def test_teams_are_bounded_and_apart(make_world: MakeWorker) -> None:
     """As many open tasks as the profile says; another team's are another's."""
     world = make_world({"team_tasks": {"max_open_tasks": 2}})
     other = make_world({"team_tasks": {"team": "other"}})
@@ -151,7 +151,7 @@ def test_teams_are_bounded_and_apart(make_world: Worlds) -> None:
     assert other.call("team_tasks", action="search").data["tasks"] == []
 
 
-def test_a_full_inbox_takes_no_message(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_inbox_takes_no_message(world: AgentWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who sends is told so, and may send again later."""
     monkeypatch.setattr(sessions, "MAX_WAITING", 1)
     world.said("hello", BOB)
@@ -161,7 +161,7 @@ def test_a_full_inbox_takes_no_message(world: World, monkeypatch: pytest.MonkeyP
     assert [result.reason for result in results] == [None, "inbox_full"]
 
 
-def test_messages_reach_the_latest_session_of_a_member(world: World) -> None:
+def test_messages_reach_the_latest_session_of_a_member(world: AgentWorker) -> None:
     """Of the same user, once, with the sender's name; whom the profile does not name is not written to."""
     for caller in (BOB, Caller(agent="bob", user="lee"), EVE, ADA):
         world.said("hello", caller)
