@@ -41,7 +41,7 @@ class Call(NamedTuple):
     id: str = "call_1"
 
 
-class Seen(NamedTuple):
+class SeenResult(NamedTuple):
     """What the model sees of a call."""
 
     text: str
@@ -79,7 +79,7 @@ class Place:
 
 
 @contextmanager
-def soon_expired(monkeypatch: pytest.MonkeyPatch, message: str) -> Iterator[None]:
+def expire_questions(monkeypatch: pytest.MonkeyPatch, message: str) -> Iterator[None]:
     """Whoever is asked within is asked *message*, and the question has expired at once."""
     ask = pending.PendingApprovals.__call__
     with monkeypatch.context() as within:
@@ -104,19 +104,19 @@ class Adapter(ABC):
         self.host = host
 
     @abstractmethod
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         """One turn in which the model asks for *calls*; what it sees of each, in their order, in the next."""
 
     @abstractmethod
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         """The same for one call that needs a person, who answers."""
 
-    async def run_foreign(self, call: Call, output: str) -> Seen:
+    async def run_foreign(self, call: Call, output: str) -> SeenResult:
         """The same for a call of the agent's own tool `call.name`, which takes a text `query` and returns *output*."""
         raise NotImplementedError
 
 
-KINDS = {
+CALLS_BY_KIND = {
     "valid": Call("read_file", {"path": "notes.txt"}),
     "arguments": Call("read_file", {"pfad": "notes.txt"}),
     "type": Call("read_file", {"path": 7}),
@@ -146,7 +146,7 @@ class HostContract:
     def bare(self, tmp_path: Path) -> Place:
         return Place(tmp_path / "bare")
 
-    @pytest.mark.parametrize("call", KINDS.values(), ids=KINDS)
+    @pytest.mark.parametrize("call", CALLS_BY_KIND.values(), ids=CALLS_BY_KIND)
     async def test_call_is_as_without_the_framework(self, call: Call, host: Host, place: Place, bare: Place) -> None:
         """The model sees the gate's text, and the events are those of a bare call."""
         with bare.open() as direct:
@@ -161,7 +161,7 @@ class HostContract:
 
     async def test_output_with_a_secret_is_masked(self, host: Host) -> None:
         """The model never sees it."""
-        [seen] = await self.adapter(host).run([KINDS["secret"]])
+        [seen] = await self.adapter(host).run([CALLS_BY_KIND["secret"]])
 
         assert "[REDACTED]" in seen.text
         assert SECRET not in seen.text
@@ -188,7 +188,7 @@ class HostContract:
 
     async def test_results_of_one_turn_are_in_order(self, host: Host) -> None:
         """A failure beside a success does not disturb it."""
-        calls = [KINDS[kind]._replace(id=f"call_{kind}") for kind in ("valid", "denied", "error")]
+        calls = [CALLS_BY_KIND[kind]._replace(id=f"call_{kind}") for kind in ("valid", "denied", "error")]
 
         seen = await self.adapter(host).run(calls)
 
@@ -282,10 +282,10 @@ def _timeless(text: str) -> str:
     return re.sub(r"[0-9.]+ s\b", "SECONDS", text)
 
 
-def _answered(place: Place, call: Call, *, granted: bool) -> Seen:
+def _answered(place: Place, call: Call, *, granted: bool) -> SeenResult:
     """What a bare host gives for a call that a person answers."""
     with place.open() as host:
         asked = host.call(call.name, call.args, call_id=call.id)
         assert asked.pending is not None
         done = host.answer(asked.pending.state, "allow_once" if granted else "deny")
-    return Seen(done.text, done.is_error)
+    return SeenResult(done.text, done.is_error)

@@ -13,7 +13,7 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import Host, PendingApproval
 from toolcharter_anthropic import aanswer_tool_uses, answer_tool_uses, anthropic_tools
 
-from .contract import Adapter, Call, HostContract, Place, Seen, SynchronousContract
+from .contract import Adapter, Call, HostContract, Place, SeenResult, SynchronousContract
 from .readme import run_readme
 from .servers import serving
 
@@ -43,10 +43,10 @@ def _script(calls: Sequence[Call]) -> Any:
 class Messages(Adapter):
     """A loop over messages."""
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         return await self._turn(calls, None)
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         async def ask(pending: PendingApproval) -> ApprovalAnswer:
             assert pending.request.args == call.args
             return ApprovalAnswer("allow_once" if granted else "deny")
@@ -54,7 +54,7 @@ class Messages(Adapter):
         [seen] = await self._turn([call], ask)
         return seen
 
-    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[Seen]:
+    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[SeenResult]:
         with serving(_script(calls)) as server:
             async with AsyncAnthropic(base_url=server.url, api_key="none", max_retries=0) as client:
                 message = await client.messages.create(
@@ -65,24 +65,24 @@ class Messages(Adapter):
                 )
                 blocks: list[Any] = await aanswer_tool_uses(self.host, message, ask=ask)
         assert [(block["type"], block["tool_use_id"]) for block in blocks] == [("tool_result", one.id) for one in calls]
-        return [Seen(block["content"], block["is_error"]) for block in blocks]
+        return [SeenResult(block["content"], block["is_error"]) for block in blocks]
 
 
 class SynchronousMessages(Messages):
     """The same without an event loop."""
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         [seen] = await self._turn([call], lambda _: ApprovalAnswer("allow_once" if granted else "deny"))
         return seen
 
-    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[Seen]:
+    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[SeenResult]:
         def turn() -> list[Any]:
             with serving(_script(calls)) as server, Anthropic(base_url=server.url, api_key="none") as client:
                 sent: list[Any] = [{"role": "user", "content": "go"}]
                 message = client.messages.create(model="scripted", max_tokens=1, messages=sent)
                 return answer_tool_uses(self.host, message, ask=ask)
 
-        return [Seen(block["content"], block["is_error"]) for block in await asyncio.to_thread(turn)]
+        return [SeenResult(block["content"], block["is_error"]) for block in await asyncio.to_thread(turn)]
 
 
 class TestSynchronousMessages(SynchronousContract):

@@ -23,7 +23,7 @@ from toolcharter.hosts import Host
 from toolcharter_langchain import GovernMiddleware, ProfileTool, langchain_tools
 from toolcharter_langchain.approvals import Approvals
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract, soon_expired
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, SeenResult, SynchronousContract, expire_questions
 from .readme import front_page, run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "langchain.py"
@@ -57,10 +57,10 @@ def asking(calls: Sequence[Call]) -> Scripted:
     return Scripted(turn=turn)
 
 
-def seen(state: dict[str, Any], calls: Sequence[Call]) -> list[Seen]:
+def seen(state: dict[str, Any], calls: Sequence[Call]) -> list[SeenResult]:
     """What the model saw of *calls*, in their order."""
     found = {one.tool_call_id: one for one in state["messages"] if isinstance(one, ToolMessage)}
-    return [Seen(str(found[call.id].content), found[call.id].status == "error") for call in calls]
+    return [SeenResult(str(found[call.id].content), found[call.id].status == "error") for call in calls]
 
 
 class Asynchronous(Adapter):
@@ -68,11 +68,11 @@ class Asynchronous(Adapter):
 
     answers_unknown = True
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         agent: Any = create_agent(asking(calls), langchain_tools(self.host))
         return seen(await self.invoke(agent, {"messages": [("user", "go")]}), calls)
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         agent: Any = create_agent(asking([call]), langchain_tools(self.host), checkpointer=InMemorySaver())
         state = await self.invoke(agent, {"messages": [("user", "go")]})
         [question] = state["__interrupt__"]
@@ -80,7 +80,7 @@ class Asynchronous(Adapter):
         state = await self.invoke(agent, Command(resume="allow_once" if granted else "deny"))
         return seen(state, [call])[0]
 
-    async def run_foreign(self, call: Call, output: str) -> Seen:
+    async def run_foreign(self, call: Call, output: str) -> SeenResult:
         @tool(call.name)
         def own(query: str) -> str:
             """An agent's own tool."""
@@ -281,7 +281,7 @@ async def test_graph_that_goes_on_after_its_question_has_expired(
     """The call runs once, if the question would be the same now."""
     call, way = Call("delete_file", {"path": "notes.txt"}), adapter(host)
     agent: Any = create_agent(asking([call]), langchain_tools(host), checkpointer=InMemorySaver())
-    with soon_expired(monkeypatch, other):
+    with expire_questions(monkeypatch, other):
         asked = await way.invoke(agent, {"messages": [("user", "go")]})
 
     state = await way.invoke(agent, Command(resume="allow_once"))
@@ -350,7 +350,7 @@ async def test_failure_of_a_foreign_tool_is_an_error_in_the_events(host: Host, p
     agent: Any = create_agent(asking([call]), [search_notes], middleware=[GovernMiddleware(host)])
     state = await agent.ainvoke({"messages": [("user", "go")]})
 
-    assert seen(state, [call]) == [Seen("ERROR: no index", is_error=True)]
+    assert seen(state, [call]) == [SeenResult("ERROR: no index", is_error=True)]
     assert place.shown("call_1")[-1] == ("hook.tool.after", "error", "tool_failed")
 
 
@@ -365,7 +365,7 @@ async def test_foreign_tool_may_steer_the_graph(host: Host) -> None:
     call = Call("search_notes", {"query": "x"})
     agent: Any = create_agent(asking([call]), [search_notes], middleware=[GovernMiddleware(host)])
 
-    assert seen(await agent.ainvoke({"messages": [("user", "go")]}), [call]) == [Seen("found", is_error=False)]
+    assert seen(await agent.ainvoke({"messages": [("user", "go")]}), [call]) == [SeenResult("found", is_error=False)]
 
 
 async def test_foreign_tool_may_interrupt_the_graph(host: Host, place: Place) -> None:
@@ -460,5 +460,5 @@ async def test_messages_of_a_command_are_scrubbed(host: Host) -> None:
     state = await agent.ainvoke({"messages": [("user", "go")]})
 
     assert SECRET not in str(state)
-    assert seen(state, [call]) == [Seen("a [REDACTED]", is_error=False)]
+    assert seen(state, [call]) == [SeenResult("a [REDACTED]", is_error=False)]
     assert "c [REDACTED]" in str(state)

@@ -17,7 +17,7 @@ from toolcharter import ApprovalAnswer, Caller
 from toolcharter.hosts import PendingApproval
 from toolcharter_llm import Ask, AsyncAsk, allm_tools, llm_tools
 
-from .contract import Adapter, Call, HostContract, Place, Seen, SynchronousContract
+from .contract import Adapter, Call, HostContract, Place, SeenResult, SynchronousContract
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "llm.py"
@@ -52,10 +52,10 @@ class Chain(Adapter):
 
     answers_unknown = True
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         return await asyncio.to_thread(self._run, calls, None)
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         def ask(pending: PendingApproval) -> ApprovalAnswer:
             assert pending.request.args == call.args
             return ApprovalAnswer("allow_once" if granted else "deny")
@@ -63,11 +63,11 @@ class Chain(Adapter):
         [seen] = await asyncio.to_thread(self._run, [call], ask)
         return seen
 
-    def _run(self, calls: Sequence[Call], ask: Ask | None) -> list[Seen]:
+    def _run(self, calls: Sequence[Call], ask: Ask | None) -> list[SeenResult]:
         model = Scripted(lambda results: "done" if results else calls)
         assert model.chain("go", tools=[*llm_tools(self.host, ask=ask)]).text() == "done"
         assert [result.tool_call_id for result in model.seen] == [call.id for call in calls]
-        return [Seen(result.output, None) for result in model.seen]
+        return [SeenResult(result.output, None) for result in model.seen]
 
 
 class TestChain(SynchronousContract):
@@ -101,10 +101,10 @@ class AsyncChain(Adapter):
 
     answers_unknown = True
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         return await self._run(calls, None)
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         async def ask(pending: PendingApproval) -> ApprovalAnswer:
             assert pending.request.args == call.args
             return ApprovalAnswer("allow_once" if granted else "deny")
@@ -112,11 +112,11 @@ class AsyncChain(Adapter):
         [seen] = await self._run([call], ask)
         return seen
 
-    async def _run(self, calls: Sequence[Call], ask: AsyncAsk | None) -> list[Seen]:
+    async def _run(self, calls: Sequence[Call], ask: AsyncAsk | None) -> list[SeenResult]:
         model = AsyncScripted(calls)
         assert await model.chain("go", tools=[*allm_tools(self.host, ask=ask)]).text() == "done"
         found = {result.tool_call_id: result.output for result in model.seen}
-        return [Seen(found[call.id], None) for call in calls]
+        return [SeenResult(found[call.id], None) for call in calls]
 
 
 class TestAsyncChain(HostContract):

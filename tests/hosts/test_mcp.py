@@ -11,7 +11,7 @@ from mcp_types import ElicitResult, TextContent
 
 from toolcharter_mcp.server import ProfileServer
 
-from .contract import Adapter, Call, HostContract, Place, Seen
+from .contract import Adapter, Call, HostContract, Place, SeenResult
 
 
 class McpClient(Adapter):
@@ -19,12 +19,12 @@ class McpClient(Adapter):
 
     mode: ClassVar[Any] = "auto"
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         async with Client(ProfileServer(self.host).server, mode=self.mode) as client:
             made = await asyncio.gather(*(client.call_tool(one.name, one.args) for one in calls))
         return [_seen(result) for result in made]
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         async def ask(context: Any, params: Any) -> Any:
             return ElicitResult(action="accept", content={"answer": "allow once" if granted else "deny"})
 
@@ -65,7 +65,7 @@ class TestOlderMcp(TestMcp):
     adapter = OlderClient
 
 
-def _seen(result: Any) -> Seen:
+def _seen(result: Any) -> SeenResult:
     (content,) = result.content
     assert isinstance(content, TextContent)
-    return Seen(content.text, result.is_error)
+    return SeenResult(content.text, result.is_error)

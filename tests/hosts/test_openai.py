@@ -18,7 +18,7 @@ from toolcharter.hosts import Host, PendingApproval
 from toolcharter_openai import aanswer_calls, answer_calls, openai_tools
 from toolcharter_openai.agents_sdk import agent_tools, govern_tools, input_guardrail
 
-from .contract import Adapter, Call, ForeignContract, HostContract, Place, Seen, SynchronousContract
+from .contract import Adapter, Call, ForeignContract, HostContract, Place, SeenResult, SynchronousContract
 from .readme import run_readme
 from .servers import ScriptedServer, serving
 
@@ -67,10 +67,10 @@ def _client(server: ScriptedServer) -> AsyncOpenAI:
 class Responses(Adapter):
     """A loop over the Responses interface."""
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         return await self._turn(calls, None)
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         async def ask(pending: PendingApproval) -> ApprovalAnswer:
             assert pending.request.args == call.args
             return ApprovalAnswer("allow_once" if granted else "deny")
@@ -78,7 +78,7 @@ class Responses(Adapter):
         [seen] = await self._turn([call], ask)
         return seen
 
-    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[Seen]:
+    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[SeenResult]:
         with serving(_script(calls)) as server:
             async with _client(server) as client:
                 response = await client.responses.create(
@@ -88,13 +88,13 @@ class Responses(Adapter):
                 )
                 items = await aanswer_calls(self.host, response, ask=ask)
         assert [item["call_id"] for item in items] == [call.id for call in calls]
-        return [Seen(item["output"], None) for item in items]
+        return [SeenResult(item["output"], None) for item in items]
 
 
 class Chat(Responses):
     """A loop over the Chat Completions interface."""
 
-    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[Seen]:
+    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[SeenResult]:
         with serving(_script(calls)) as server:
             async with _client(server) as client:
                 response = await client.chat.completions.create(
@@ -104,22 +104,22 @@ class Chat(Responses):
                 )
                 items = await aanswer_calls(self.host, response, ask=ask)
         assert [(item["role"], item["tool_call_id"]) for item in items] == [("tool", call.id) for call in calls]
-        return [Seen(item["content"], None) for item in items]
+        return [SeenResult(item["content"], None) for item in items]
 
 
 class SynchronousResponses(Responses):
     """A loop over the Responses interface in synchronous code."""
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         [seen] = await self._turn([call], lambda _: ApprovalAnswer("allow_once" if granted else "deny"))
         return seen
 
-    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[Seen]:
+    async def _turn(self, calls: Sequence[Call], ask: Any) -> list[SeenResult]:
         def turn() -> list[Any]:
             with serving(_script(calls)) as server, OpenAI(base_url=server.url, api_key="none") as client:
                 return [*answer_calls(self.host, client.responses.create(model="scripted", input="go"), ask=ask)]
 
-        return [Seen(item["output"], None) for item in await asyncio.to_thread(turn)]
+        return [SeenResult(item["output"], None) for item in await asyncio.to_thread(turn)]
 
 
 class ScriptedModel(Model):
@@ -146,14 +146,14 @@ class ScriptedModel(Model):
     def stream_response(self, *args: Any, **more: Any) -> AsyncIterator[Any]:
         raise NotImplementedError
 
-    def outputs(self) -> list[Seen]:
+    def outputs(self) -> list[SeenResult]:
         """What the model saw of its calls, in their order."""
         found = {
             item["call_id"]: item["output"]
             for item in self.sent[-1]
             if isinstance(item, dict) and item.get("type") == "function_call_output"
         }
-        return [Seen(found[call.id], None) for call in self._calls]
+        return [SeenResult(found[call.id], None) for call in self._calls]
 
 
 class AgentsSdk(Adapter):
@@ -162,12 +162,12 @@ class AgentsSdk(Adapter):
     answers_unknown = True
     refuses_itself = True
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         if any(call.name == "no_such_tool" for call in calls):
             return await self._unknown(calls)
         return await self._run(calls, agent_tools(self.host))
 
-    async def _run(self, calls: Sequence[Call], tools: Sequence[Any]) -> list[Seen]:
+    async def _run(self, calls: Sequence[Call], tools: Sequence[Any]) -> list[SeenResult]:
         model = ScriptedModel(calls)
         agent = Agent(name="a", model=model, tools=list(tools))
         await self._go(agent, "go", run_config=RunConfig(tracing_disabled=True))
@@ -176,13 +176,13 @@ class AgentsSdk(Adapter):
     async def _go(self, agent: Any, given: Any, **more: Any) -> Any:
         return await Runner.run(agent, given, **more)
 
-    async def _unknown(self, calls: Sequence[Call]) -> list[Seen]:
+    async def _unknown(self, calls: Sequence[Call]) -> list[SeenResult]:
         try:
             return await self._run(calls, agent_tools(self.host))
         except Exception as error:  # noqa: BLE001 - the SDK ends the run, in a class of its own
-            return [Seen(str(error), is_error=True)]
+            return [SeenResult(str(error), is_error=True)]
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         model = ScriptedModel([call])
         agent = Agent(name="a", model=model, tools=list(agent_tools(self.host)))
         asked = await self._go(agent, "go")
@@ -196,7 +196,7 @@ class AgentsSdk(Adapter):
         await self._go(agent, state)
         return model.outputs()[0]
 
-    async def run_foreign(self, call: Call, output: str) -> Seen:
+    async def run_foreign(self, call: Call, output: str) -> SeenResult:
         @function_tool(name_override=call.name)
         def own(query: str) -> str:
             """An agent's own tool."""

@@ -36,7 +36,7 @@ from toolcharter import Caller
 from toolcharter.hosts import Host
 from toolcharter_pydantic_ai import Govern, ProfileToolset
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract, soon_expired
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, SeenResult, SynchronousContract, expire_questions
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "pydantic_ai.py"
@@ -53,15 +53,15 @@ def asking(calls: Sequence[Call]) -> FunctionModel:
     return FunctionModel(turn)
 
 
-def answers(messages: Sequence[ModelMessage]) -> dict[str, Seen]:
+def answers(messages: Sequence[ModelMessage]) -> dict[str, SeenResult]:
     """What the model saw of its calls, by their identifiers."""
-    found = dict[str, Seen]()
+    found = dict[str, SeenResult]()
     for part in (part for message in messages for part in message.parts):
         if isinstance(part, ToolReturnPart):
             text = part.content if isinstance(part.content, str) else part.model_response_str()
-            found[part.tool_call_id] = Seen(text, part.outcome != "success")
+            found[part.tool_call_id] = SeenResult(text, part.outcome != "success")
         elif isinstance(part, RetryPromptPart) and part.tool_call_id:
-            found[part.tool_call_id] = Seen(part.model_response(), is_error=True)
+            found[part.tool_call_id] = SeenResult(part.model_response(), is_error=True)
     return found
 
 
@@ -71,12 +71,12 @@ class PydanticAi(Adapter):
     answers_unknown = True
     refuses_itself = True
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         done = await self._go(Agent(asking(calls), toolsets=[ProfileToolset(self.host)]), "go")
         found = answers(done.all_messages())
         return [found[call.id] for call in calls]
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         toolset = ProfileToolset(self.host)
         agent = Agent(asking([call]), toolsets=[toolset], output_type=[str, DeferredToolRequests])
         asked = await self._go(agent, "go")
@@ -88,7 +88,7 @@ class PydanticAi(Adapter):
         done = await self._go(agent, message_history=asked.all_messages(), deferred_tool_results=results)
         return answers(done.all_messages())[call.id]
 
-    async def run_foreign(self, call: Call, output: str) -> Seen:
+    async def run_foreign(self, call: Call, output: str) -> SeenResult:
         agent = Agent(asking([call]), capabilities=[Govern(self.host)])
 
         @agent.tool_plain(name=call.name)
@@ -182,7 +182,7 @@ async def test_run_that_goes_on_after_its_question_has_expired(
     """The call runs once, if the question would be the same now."""
     call = Call("delete_file", {"path": "notes.txt"})
     agent = Agent(asking([call]), toolsets=[ProfileToolset(host)], output_type=[str, DeferredToolRequests])
-    with soon_expired(monkeypatch, other):
+    with expire_questions(monkeypatch, other):
         asked = await agent.run("go")
     results = DeferredToolResults(approvals={call.id: True})
 
@@ -231,7 +231,7 @@ async def test_foreign_tool_returns_data(host: Host) -> None:
 
     seen = answers((await foreign(host, search)).all_messages())["call_1"]
 
-    assert seen == Seen('{"number":1,"text":"token [REDACTED]"}', is_error=False)
+    assert seen == SeenResult('{"number":1,"text":"token [REDACTED]"}', is_error=False)
 
 
 async def test_foreign_tool_returns_more_than_a_value(host: Host) -> None:
@@ -257,7 +257,7 @@ async def test_foreign_tool_fails(host: Host, place: Place) -> None:
 
     seen = answers((await foreign(host, search)).all_messages())["call_1"]
 
-    assert seen == Seen("ERROR: no index", is_error=True)
+    assert seen == SeenResult("ERROR: no index", is_error=True)
     assert place.shown("call_1")[-1] == ("hook.tool.after", "error", "tool_failed")
 
 
@@ -449,7 +449,7 @@ async def test_the_only_argument_may_be_an_object(host: Host, place: Place) -> N
 
     seen = answers((await agent.run("go")).all_messages())["call_1"]
 
-    assert seen == Seen("found x 1", is_error=False)
+    assert seen == SeenResult("found x 1", is_error=False)
     assert place.events()[-1]["args"] in ({"path": "x", "depth": 1}, {"path": "x"})
 
 

@@ -16,7 +16,7 @@ from toolcharter import Caller
 from toolcharter.hosts import Host
 from toolcharter_strands import Govern, strands_tools
 
-from .contract import SECRET, Adapter, Call, ForeignContract, Place, Seen, SynchronousContract, soon_expired
+from .contract import SECRET, Adapter, Call, ForeignContract, Place, SeenResult, SynchronousContract, expire_questions
 from .readme import run_readme
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hosts" / "strands.py"
@@ -57,10 +57,10 @@ def results(messages: Sequence[Any]) -> dict[str, Any]:
     return {block["toolUseId"]: block for block in blocks}
 
 
-def seen(agent: Agent, call: Call) -> Seen:
+def seen(agent: Agent, call: Call) -> SeenResult:
     """What the model saw of *call*."""
     result = results(agent.messages)[call.id]
-    return Seen("".join(block.get("text", "") for block in result["content"]), result["status"] == "error")
+    return SeenResult("".join(block.get("text", "") for block in result["content"]), result["status"] == "error")
 
 
 def agent_of(calls: Sequence[Call], tools: Sequence[Any]) -> Agent:
@@ -74,7 +74,7 @@ async def invoked(agent: Agent, given: Any) -> Any:
     return await agent.invoke_async(given)
 
 
-async def answered(agent: Agent, call: Call, response: Any, invoke: Callable[..., Any] = invoked) -> Seen:
+async def answered(agent: Agent, call: Call, response: Any, invoke: Callable[..., Any] = invoked) -> SeenResult:
     """What the model sees of *call*, which interrupts the agent, once a person has answered."""
     asked = await invoke(agent, "go")
     assert asked.stop_reason == "interrupt"
@@ -94,16 +94,16 @@ class Strands(Adapter):
 
     answers_unknown = True
 
-    async def run(self, calls: Sequence[Call]) -> list[Seen]:
+    async def run(self, calls: Sequence[Call]) -> list[SeenResult]:
         agent = agent_of(calls, strands_tools(self.host))
         await self._invoke(agent, "go")
         return [seen(agent, call) for call in calls]
 
-    async def answer(self, call: Call, *, granted: bool) -> Seen:
+    async def answer(self, call: Call, *, granted: bool) -> SeenResult:
         said = "allow_once" if granted else "deny"
         return await answered(agent_of([call], strands_tools(self.host)), call, said, self._invoke)
 
-    async def run_foreign(self, call: Call, output: str) -> Seen:
+    async def run_foreign(self, call: Call, output: str) -> SeenResult:
         @tool(name=call.name)
         def own(query: str) -> str:
             """An agent's own tool."""
@@ -187,7 +187,7 @@ async def test_agent_that_goes_on_after_its_question_has_expired(
     """The call runs once, if the question would be the same now."""
     call = Call("delete_file", {"path": "notes.txt"})
     agent = agent_of([call], strands_tools(host))
-    with soon_expired(monkeypatch, other):
+    with expire_questions(monkeypatch, other):
         [question] = (await agent.invoke_async("go")).interrupts or ()
 
     await agent.invoke_async(gone_on(question.id, "allow_once"))
@@ -248,7 +248,7 @@ async def test_foreign_tool_fails(host: Host, place: Place) -> None:
 
     agent = await governed(host, search_notes, SEARCH)
 
-    assert seen(agent, SEARCH) == Seen("ERROR: no index", is_error=True)
+    assert seen(agent, SEARCH) == SeenResult("ERROR: no index", is_error=True)
     assert place.shown("call_1")[-1] == ("hook.tool.after", "error", "tool_failed")
 
 
