@@ -179,7 +179,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @dataclass
-class Stranger:
+class ThirdPartyEnvironment:
     """Somebody's environment: the core, what it depends on, the toy plugin, and nothing of this checkout's path."""
 
     python: Path
@@ -220,7 +220,7 @@ class Stranger:
 
 
 @pytest.fixture
-def stranger(tmp_path: Path) -> Stranger:
+def stranger(tmp_path: Path) -> ThirdPartyEnvironment:
     folder = tmp_path / "environment"
     venv.create(folder, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -230,7 +230,7 @@ def stranger(tmp_path: Path) -> Stranger:
     install_plugin(site, "acme-greet", GREET, "greet")
     project = tmp_path / "project"
     project.mkdir()
-    return Stranger(folder / "bin/python", site, project)
+    return ThirdPartyEnvironment(folder / "bin/python", site, project)
 
 
 @pytest.fixture

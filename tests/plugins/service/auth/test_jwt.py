@@ -12,7 +12,7 @@ import httpx
 import pytest
 from joserfc.jwk import ECKey, RSAKey
 from tests.plugins.service.auth.conftest import Deployment
-from tests.plugins.service.auth.issuing import Issuer, signed
+from tests.plugins.service.auth.token_issuer import Issuer, sign_token
 from tests.rows import each_row
 
 from toolcharter import NetworkPolicy
@@ -88,7 +88,7 @@ REFUSED = (401, "unauthenticated")
 
 def test_a_token_of_the_issuer_lets_its_subject_in(client: httpx.Client, issuer: Issuer) -> None:
     """As whom the mapping makes of its claims."""
-    token = signed(issuer.keys["rsa"], "RS256", claims())
+    token = sign_token(issuer.keys["rsa"], "RS256", claims())
 
     answer = client.get("/v1/session", headers={"Authorization": f"Bearer {token}"})
 
@@ -110,15 +110,15 @@ def test_other_forms_of_a_right_token_are_taken(client: httpx.Client, issuer: Is
     now = int(time.time())
     rsa, curve = issuer.keys["rsa"], issuer.keys["ec"]
     tokens = [
-        signed(curve, "ES256", claims(), kid="ec"),
-        signed(rsa, "RS256", claims(), kid=...),
-        signed(rsa, "RS256", claims(aud=["other", AUDIENCE])),
-        signed(rsa, "RS256", claims(exp=now - 2)),
-        signed(rsa, "RS256", claims(nbf=now + 3, iat=now + 3)),
-        signed(rsa, "RS256", claims(), typ="at+jwt"),
-        signed(rsa, "RS256", claims(), typ="application/at+JWT"),
-        signed(rsa, "RS256", claims(), x5c=["M" * 3_000]),
-        signed(rsa, "RS256", claims(iat=..., exp=now + 60.5)),
+        sign_token(curve, "ES256", claims(), kid="ec"),
+        sign_token(rsa, "RS256", claims(), kid=...),
+        sign_token(rsa, "RS256", claims(aud=["other", AUDIENCE])),
+        sign_token(rsa, "RS256", claims(exp=now - 2)),
+        sign_token(rsa, "RS256", claims(nbf=now + 3, iat=now + 3)),
+        sign_token(rsa, "RS256", claims(), typ="at+jwt"),
+        sign_token(rsa, "RS256", claims(), typ="application/at+JWT"),
+        sign_token(rsa, "RS256", claims(), x5c=["M" * 3_000]),
+        sign_token(rsa, "RS256", claims(iat=..., exp=now + 60.5)),
     ]
 
     assert [asked(client, token) for token in tokens] == [(200, "")] * len(tokens)
@@ -155,7 +155,7 @@ def test_wrong_claims_are_refused(client: httpx.Client, issuer: Issuer) -> None:
         {"org": ...},
         {"org": ["acme"]},
     ]
-    tokens = [signed(issuer.keys["rsa"], "RS256", claims(**change)) for change in changes]
+    tokens = [sign_token(issuer.keys["rsa"], "RS256", claims(**change)) for change in changes]
 
     wrong = [change for change, token in zip(changes, tokens, strict=True) if asked(client, token) != REFUSED]
     assert wrong == []
@@ -164,7 +164,7 @@ def test_wrong_claims_are_refused(client: httpx.Client, issuer: Issuer) -> None:
 def test_what_gives_no_role_gives_nothing(client: httpx.Client, issuer: Issuer) -> None:
     """Words that the mapping does not have, and agents that a token does not name."""
     said = claims(**{"realm_access": {"roles": ["admin", "owner"]}, "https://example.org/agents": ...})
-    token = signed(issuer.keys["rsa"], "RS256", said)
+    token = sign_token(issuer.keys["rsa"], "RS256", said)
 
     found = client.get("/v1/session", headers={"Authorization": f"Bearer {token}"}).json()
 
@@ -177,7 +177,7 @@ def test_wrong_signatures_are_refused(client: httpx.Client, issuer: Issuer) -> N
     assert isinstance(rsa, RSAKey)
     stranger = RSAKey.generate_key(2048, {"kid": "rsa"})
     public = rsa.as_pem(private=False)
-    good = signed(rsa, "RS256", claims())
+    good = sign_token(rsa, "RS256", claims())
     head, body, signature = good.split(".")
     tokens = {
         "none": f"{part({'alg': 'none'})}.{body}.",
@@ -186,19 +186,19 @@ def test_wrong_signatures_are_refused(client: httpx.Client, issuer: Issuer) -> N
         "no signature": f"{head}.{body}.",
         "HS256 with the public key": by_secret(public, body),
         "HS256 with the key's JSON": by_secret(json.dumps(rsa.as_dict(private=False)).encode(), body),
-        "an algorithm that is not listed": signed(rsa, "RS512", claims()),
-        "PS256": signed(rsa, "PS256", claims()),
-        "another's key": signed(stranger, "RS256", claims()),
-        "another's key in the header": signed(stranger, "RS256", claims(), jwk=stranger.as_dict(private=False)),
-        "another's key by URL": signed(stranger, "RS256", claims(), jku=issuer.url, x5u=issuer.url),
-        "the wrong key": signed(curve, "ES256", claims(), kid="rsa"),
-        "an unknown key": signed(rsa, "RS256", claims(), kid="../../rsa"),
-        "a kid that is no text": signed(rsa, "RS256", claims(), kid=...).replace(
-            signed(rsa, "RS256", claims(), kid=...).split(".")[0], part({"alg": "RS256", "kid": ["rsa"]})
+        "an algorithm that is not listed": sign_token(rsa, "RS512", claims()),
+        "PS256": sign_token(rsa, "PS256", claims()),
+        "another's key": sign_token(stranger, "RS256", claims()),
+        "another's key in the header": sign_token(stranger, "RS256", claims(), jwk=stranger.as_dict(private=False)),
+        "another's key by URL": sign_token(stranger, "RS256", claims(), jku=issuer.url, x5u=issuer.url),
+        "the wrong key": sign_token(curve, "ES256", claims(), kid="rsa"),
+        "an unknown key": sign_token(rsa, "RS256", claims(), kid="../../rsa"),
+        "a kid that is no text": sign_token(rsa, "RS256", claims(), kid=...).replace(
+            sign_token(rsa, "RS256", claims(), kid=...).split(".")[0], part({"alg": "RS256", "kid": ["rsa"]})
         ),
-        "critical": signed(rsa, "RS256", claims(), crit=["b64"], b64=True),
+        "critical": sign_token(rsa, "RS256", claims(), crit=["b64"], b64=True),
         "critical and unknown": f"{part({'alg': 'RS256', 'kid': 'rsa', 'crit': ['exp']})}.{body}.{signature}",
-        "an ID token": signed(rsa, "RS256", claims(), typ="logout+jwt"),
+        "an ID token": sign_token(rsa, "RS256", claims(), typ="logout+jwt"),
         "another payload": f"{head}.{part(claims(org='globex'))}.{signature}",
         "a changed signature": good[:-8] + ("AAAAAAAA" if good[-8:] != "AAAAAAAA" else "BBBBBBBB"),
         "five parts": f"{good}.x.y",
@@ -217,7 +217,7 @@ def test_a_known_token_ends_when_it_expires(
 ) -> None:
     """What was verified once is not believed for ever."""
     now = time.time()
-    token = signed(issuer.keys["rsa"], "RS256", claims(exp=int(now) + 600))
+    token = sign_token(issuer.keys["rsa"], "RS256", claims(exp=int(now) + 600))
 
     def at(after_s: float) -> tuple[int, str]:
         monkeypatch.setattr("toolcharter_service.auth.jwt.time", SimpleNamespace(time=lambda: now + after_s))
@@ -290,7 +290,7 @@ def test_an_issuer_that_is_away_is_told(deployment: Deployment, issuer: Issuer) 
     }
     client = deployment.start(auth={"jwt": [entry]})
 
-    assert asked(client, signed(issuer.keys["rsa"], "RS256", claims())) == (503, "keys_unavailable")
+    assert asked(client, sign_token(issuer.keys["rsa"], "RS256", claims())) == (503, "keys_unavailable")
 
 
 def test_keys_that_verify_nothing_are_passed_over() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 from tests.plugins.service.auth.conftest import Deployment
-from tests.plugins.service.auth.issuing import Provider
+from tests.plugins.service.auth.token_issuer import Provider
 from tests.rows import each_row
 
 from toolcharter_service.auth.oidc import LOGIN_COOKIE

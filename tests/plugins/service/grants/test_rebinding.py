@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.core.guards.store.memory_engine import MemoryEngine
-from tests.plugins.service.auth.issuing import Issuer, signed
+from tests.plugins.service.auth.token_issuer import Issuer, sign_token
 from tests.plugins.service.header_identity import HeaderAuthenticator, identity_headers
 from tests.plugins.service.serving import configured, serving
 from tests.waiting import until
@@ -152,7 +152,7 @@ def test_keys_are_fetched_from_no_name_that_leads_inside(
                 "roles": ["admin"],
                 "exp": int(time.time()) + 60,
             }
-            token = signed(issuer.keys["rsa"], "RS256", said)
+            token = sign_token(issuer.keys["rsa"], "RS256", said)
             statuses[name] = client.get("/v1/session", headers={"Authorization": f"Bearer {token}"}).status_code
     issuer.close()
 

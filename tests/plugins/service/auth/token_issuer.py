@@ -98,13 +98,13 @@ class Provider(Issuer):
             "groups": ["people"],
         }
         said = {name: value for name, value in (whole | self.said).items() if value is not ...}
-        return signed(self.keys["rsa"], "RS256", said)
+        return sign_token(self.keys["rsa"], "RS256", said)
 
 
 class _Any(JWSRegistry):
     max_header_length = 8_192
 
 
-def signed(key: Key, algorithm: str, said: Mapping[str, Any], **header: Any) -> str:
+def sign_token(key: Key, algorithm: str, said: Mapping[str, Any], **header: Any) -> str:
     full = {name: value for name, value in {"alg": algorithm, "kid": "rsa", **header}.items() if value is not ...}
     return jwt.encode(full, dict(said), key, registry=_Any(algorithms=[algorithm], strict_check_header=False))
