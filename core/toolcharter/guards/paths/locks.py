@@ -148,7 +148,7 @@ class WorkspaceLeases:
         self.check((TouchedPath(path, below),))
 
     def acquire(
-        self, claims: Sequence[Claim], ttl_s: float, find_conflicts: Callable[[list[Lease]], list[Lease]]
+        self, claims: Sequence[Claim], ttl_s: float, in_the_way: Callable[[list[Lease]], list[Lease]]
     ) -> tuple[str, list[Lease]]:
         """Acquire all of *claims* or none of them; see `toolcharter.Leases`."""
         for claim in claims:
@@ -158,7 +158,7 @@ class WorkspaceLeases:
             now = time()
             file.execute("BEGIN IMMEDIATE")
             file.execute("DELETE FROM leases WHERE expires <= ?", (now,))
-            conflicts = find_conflicts([held.lease for held in _read_leases_of_others(file, owner, now)])
+            conflicts = in_the_way([held.lease for held in _read_leases_of_others(file, owner, now)])
             if not conflicts:
                 _require_room(file, len(claims))
                 rows = [(token, *claim, *owner, now + ttl_s) for claim in claims]
