@@ -426,11 +426,11 @@ async def test_a_page_that_tells_of_an_earlier_failure_may_come_late() -> None:
 async def test_what_a_page_names_is_not_repeated_in_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that takes the place of another one tells its URL by that."""
 
-    class Taken:
+    class ReplacedTab:
         page: Any
-        left = asyncio.Event()
+        abandoned = asyncio.Event()
 
-        def begin(self, **_: Any) -> None:
+        def reset(self, **_: Any) -> None:
             """There is nothing to forget."""
 
         async def state(self) -> None:
@@ -440,9 +440,9 @@ async def test_what_a_page_names_is_not_repeated_in_an_error(monkeypatch: pytest
             raise Error(f'Page.goto: Navigation to "{url}" is interrupted by another navigation to "http://obey/net::"')
 
     monkeypatch.setattr(page, "INTERRUPTED_S", 0.01)
-    taken: Any = Taken()
-    taken.page = taken
+    tab: Any = ReplacedTab()
+    tab.page = tab
     with pytest.raises(page.ActionFailed) as caught:
-        await page.open_page(taken, {"url": "http://x/"})
+        await page.open_page(tab, {"url": "http://x/"})
 
     assert caught.value.message == "The page did not load, or another page replaced it."
