@@ -27,7 +27,7 @@ TENANT = "acme"
 GRANTED = tuple(f"g{number}" for number in range(4))
 """Agents to whom access to the server `shared` is granted and revoked."""
 PROGRAM = Path(sysconfig.get_path("scripts"), "toolcharter")
-STARTS_S = 60.0
+STARTS_S = 600.0
 DISK_MB = 1_000
 
 

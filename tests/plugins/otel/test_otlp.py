@@ -106,7 +106,8 @@ def test_a_bridged_server_is_told_the_span_of_its_call(collector: Received, tmp_
     """Two processes, one trace: the server is another toolcharter, whose span is below the first one's."""
     inner = ["-m", "toolcharter", "mcp", "--profile", "minimal", "--workspace", str(tmp_path)]
     soon = {"OTEL_BSP_SCHEDULE_DELAY": "100"}
-    server = {"command": sys.executable, "args": [*inner, "--events", f"otel:{collector.url}?metrics=no"], "env": soon}
+    words = [*inner, "--events", f"otel:{collector.url}?metrics=no"]
+    server = {"command": sys.executable, "args": words, "env": soon, "connect_timeout_s": 600}
     profile = {
         "profile": "gateway",
         "runner": "host",

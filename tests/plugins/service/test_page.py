@@ -27,6 +27,6 @@ def test_what_the_page_shows_works(tmp_path: Path) -> None:
                 "nats://bus.example.org:4222": bus.url,
                 "8081": str(own_port()),
             }
-            run_page(ROOT / "docs/service.md", place, replaced, timeout_s=600)
+            run_page(ROOT / "docs/service.md", place, replaced, timeout_s=1800)
     finally:
         bus.stop()
