@@ -138,10 +138,6 @@ class NodeGraph(StoreRecord):
                 f"{node.name!r} needs {need!r}, which does not exist" for need in node.needs if need not in known
             )
 
-    def dependents_of(self, name: str) -> list[str]:
-        """Return the names of the nodes that need *name*."""
-        return [node.name for node in self.nodes if name in node.needs]
-
 
 def connect_nodes(target: Node, source: Reference, argument: str) -> Node:
     """Return *target* with *source* as its *argument*; without *argument*, it only waits for the node of *source*."""

@@ -175,7 +175,7 @@ def test_a_page_that_hangs_ends_with_its_browser(
 
 
 def test_a_call_without_time_asks_nothing(open_box: Box, stand_in: Callable[[str], None]) -> None:
-    """The call's own limit holds: what is left of it must suffice for formatting that it did not."""
+    """The call's own limit holds: what is left of it must suffice to report that it did not."""
     stand_in(answering({"ok": STATE}))
 
     made = calling(open_box(timeout_s=0.9))("browser", action="open", url=URL)

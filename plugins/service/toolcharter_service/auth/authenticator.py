@@ -235,7 +235,9 @@ def print_first_steps(service: Service) -> None:
 
 
 async def delete_expired(store: AsyncStore) -> int:
-    """Delete sessions that have expired, and tokens that expired `EXPIRED_KEPT_S` ago. Lists show them until then.
+    """Delete sessions that have expired, and tokens that expired `EXPIRED_KEPT_S` ago.
+
+    Until then lists show them as expired.
 
     Raises:
         StoreUnavailable: The store does not answer.
