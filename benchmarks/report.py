@@ -30,7 +30,7 @@ class Run:
     """The duration of the run, in seconds."""
 
 
-_HEAD, _COLOPHON = "## ", "Measured with"
+_HEAD, _COLOPHON, _APART = "## ", "Measured with", "Measured apart, with:\n\n"
 _INTRODUCTION = """\
 # Speed
 
@@ -66,7 +66,10 @@ def renewed(
     versions: Iterable[str],
     runs: Sequence[Run],
 ) -> str:
-    """Return *page* with new tables, each with a note that says what it was measured with.
+    """Return *page* with new tables, and with a note that says what they were measured with.
+
+    The note at the end of a page is for all tables without one of their own. If all of these are renewed, it is, too. Else
+    each new table gets one of its own.
 
     Args:
         page: A page by `markdown` or by this function.
@@ -78,9 +81,12 @@ def renewed(
     """
     beginning, *parts = f"\n{page}".split(f"\n{_HEAD}")
     known = {part.partition("\n")[0]: part for part in parts}
-    apart = f"Measured apart, with:\n\n{_colophon(machine, versions, runs)}"
+    colophon = _colophon(machine, versions, runs)
+    is_common = all(name in found or _APART in known[name] for name in topics if name in known)
     for topic, rows in found.items():
-        known[topic] = f"{topic}\n\n{_table(rows)}\n{_prices(rows)}\n{apart}"
+        known[topic] = f"{topic}\n\n{_table(rows)}\n{_prices(rows)}" + ("" if is_common else f"\n{_APART}{colophon}")
+    if is_common:
+        known[_COLOPHON] = f"{_COLOPHON}\n\n{colophon}"
     order = [name for name in (*topics, _COLOPHON) if name in known]
     return f"\n{_HEAD}".join([beginning, *(known[name] for name in order)]).removeprefix("\n")
 

@@ -152,6 +152,25 @@ def test_some_tables_are_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert OURS.versions() in written[1][3]
 
 
+def test_the_last_note_is_renewed_with_all_its_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that have no note of their own share it; one that was measured apart keeps its own."""
+    monkeypatch.setattr(run, "TOPICS", {name: (Row(name, lambda _bench: 0.5),) for name in ("One", "Two", "Three")})
+    page = tmp_path / "results.md"
+    common = ["--no-peers", "--output", str(page)]
+    assert run.main(common) == 0
+    assert run.main([*common, "--sections", "Two"]) == 0
+    two = page.read_text().split("\n## ")[2]
+
+    assert run.main([*common, "--runs", "3", "--sections", "Three,One"]) == 0
+
+    names = ["# Speed", "One", "Two", "Three", "Measured with"]
+    parts = page.read_text().split("\n## ")
+    assert [part.partition("\n")[0] for part in parts] == names
+    assert ["3 runs: " in part for part in parts] == [False, False, False, False, True]
+    assert ["Measured apart" in part for part in parts] == [False, False, True, False, False]
+    assert parts[2] == two
+
+
 def test_runs_and_rows_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     """Each run measures each row once more; of some rows alone no page is written."""
     values = iter(range(1, 100))
