@@ -171,7 +171,8 @@ class Bench:
     def sample(self, worker: Worker, name: str) -> Sample:
         """Return a sample of an operation, which runs in batches of `batch_s`; this warms the operation up."""
         # One call is not enough: it loads modules for later calls, and a subject that alternates has several to warm
-        # up.
+        # up. The first answer comes when the process has started, which may take longer than all the others.
+        worker.ask(name, 1)
         until = perf_counter() + 16 * self.batch_s
         for _ in range(WARMING_CALLS):
             worker.ask(name, 1)

@@ -4,8 +4,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
+from typing import cast
 
+import measure
 import pytest
 import report
 import run
@@ -80,6 +83,28 @@ def test_ratio_is_the_median_of_pairs_measured_in_turn() -> None:
     found = bench.ratio(lambda: sample("ours"), lambda: sample("theirs"))
 
     assert (found, taken) == (2.0, ["ours", "theirs"] * 3)
+
+
+def test_slow_start_leaves_time_to_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time until a subject has started does not count, so that each of its operations is warm before batches are sized."""
+    asked = list[int]()
+    durations = chain([1.0], [0.04] * 11, repeat(1e-6))  # the start, eleven cold calls, warm calls
+    now = 0.0
+
+    class StartingWorker:
+        def ask(self, _name: str, number: int) -> float:
+            nonlocal now
+            asked.append(number)
+            taken = next(durations)
+            now += taken * number
+            return taken
+
+    monkeypatch.setattr(measure, "perf_counter", lambda: now)
+
+    seconds = Bench().sample(cast("measure.Worker", StartingWorker()), "any")()
+
+    assert seconds == 1e-6
+    assert asked[-1] * seconds >= Bench().batch_s
 
 
 def test_operations_of_one_subject_share_its_process(bench: Bench, subject: Subject) -> None:
