@@ -166,7 +166,8 @@ def _compile_finder(pattern: str, *, shared: bytes = b"") -> Callable[..., Itera
             if position < 0:
                 return
             yield span
-            position -= data[position - 1] in shared
+            if shared and data[position - 1] in shared:
+                position -= 1
 
     return find
 

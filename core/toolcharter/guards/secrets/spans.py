@@ -64,13 +64,14 @@ def _merge_overlapping(spans: list[Span]) -> list[Span]:
 
 def _span_finder(family: int, extractor: Extractor) -> Callable[[bytes], Iterator[Span]]:
     """Return a function that finds the spans that *extractor* returns for the matches of *family*."""
+    may_be_digest = family == Family.TOKEN
 
     def find(data: bytes) -> Iterator[Span]:
-        extract_cached = _CachedExtractor(extractor)
+        results = _CachedSpans(extractor)
         for start, end in engine.finder(family)(data):
-            if family == Family.TOKEN and _DIGEST.search(data, max(0, start - _LONGEST_KEY), start):
+            if may_be_digest and _DIGEST.search(data, max(0, start - _LONGEST_KEY), start):
                 continue
-            for begin, stop in extract_cached(data[start:end]):
+            for begin, stop in results[data[start:end]]:
                 yield start + begin, start + stop
 
     return find
@@ -78,10 +79,9 @@ def _span_finder(family: int, extractor: Extractor) -> Callable[[bytes], Iterato
 
 def _find_keyed(data: bytes) -> Iterator[Span]:
     """Find the values beside a key. Each match is checked with the byte before and after it, which may end a line."""
-    extract_cached = _CachedExtractor(extract.keyed_spans)
+    results = _CachedSpans(extract.keyed_spans)
     for start, end in engine.finder(Family.PLACED)(data):
-        front = data[start - 1 : start] if start else b"\n"
-        for begin, stop in extract_cached(front + data[start : end + 1]):
+        for begin, stop in results[data[start - 1 : end + 1] if start else b"\n" + data[: end + 1]]:
             yield start + begin - 1, start + stop - 1
 
 
@@ -108,19 +108,17 @@ def _cut_token(data: bytes, start: int, end: int) -> Iterator[Span]:
             yield start + begin, end
 
 
-class _CachedExtractor:
-    """An extractor that caches its results for one text, in which the same matches often occur again."""
+class _CachedSpans(dict[bytes, Sequence[Span]]):
+    """The spans in each match of one text, in which the same matches often occur again; each is extracted on first use."""
 
     def __init__(self, extractor: Extractor) -> None:
+        super().__init__()
         self._extract = extractor
-        self._results: dict[bytes, Sequence[Span]] = {}
 
-    def __call__(self, text: bytes) -> Sequence[Span]:
-        spans = self._results.get(text)
-        if spans is None:
-            spans = self._extract(text)
-            if len(text) <= _LONGEST_CACHED and len(self._results) < _MOST_CACHED:
-                self._results[text] = spans
+    def __missing__(self, match: bytes) -> Sequence[Span]:
+        spans = self._extract(match)
+        if len(match) <= _LONGEST_CACHED and len(self) < _MOST_CACHED:
+            self[match] = spans
         return spans
 
 
@@ -131,9 +129,9 @@ def _find_obfuscated(data: bytes) -> Iterator[Span]:
 
 
 def _find_encoded(data: bytes) -> Iterator[Span]:
-    extract_cached = _CachedExtractor(_spans_in_base64)
+    results = _CachedSpans(_spans_in_base64)
     for run in _BASE64_RUN.finditer(data):
-        if extract_cached(run[0]):
+        if results[run[0]]:
             yield run.span()
 
 
