@@ -1,7 +1,9 @@
 """A workspace, the runner `host` in it, and ways to look at processes."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,9 +42,14 @@ def shell(script: str, **more: Any) -> Job:
 
 def wait_until(condition: Callable[[], bool]) -> bool:
     end = time.monotonic() + 60  # On a busy machine all of it takes its time; on others nobody waits.
-    while not condition() and time.monotonic() < end:
+    while not (is_met := condition()) and time.monotonic() < end:
         time.sleep(0.01)
-    return condition()
+    if not is_met:  # pytest shows beside the failure which processes there were.
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                numbers, words = (entry / "stat").read_text().split()[:8], (entry / "cmdline").read_bytes()
+                sys.stdout.write(f"{' '.join(numbers)} {words[:200]!r}\n")
+    return is_met
 
 
 def over_time(run: Callable[[float], Out], begun: bytes) -> Out:
