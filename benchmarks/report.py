@@ -68,8 +68,8 @@ def renewed(
 ) -> str:
     """Return *page* with new tables, and with a note that says what they were measured with.
 
-    The note at the end of a page is for all tables without one of their own. If all of these are renewed, it is, too. Else
-    each new table gets one of its own.
+    The note at the end of a page is for all tables that have none of their own. If all of these are new, that note is
+    replaced; otherwise each new table gets a note of its own.
 
     Args:
         page: A page by `markdown` or by this function.

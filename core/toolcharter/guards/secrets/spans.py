@@ -81,7 +81,8 @@ def _find_keyed(data: bytes) -> Iterator[Span]:
     """Find the values beside a key. Each match is checked with the byte before and after it, which may end a line."""
     results = _CachedSpans(extract.keyed_spans)
     for start, end in engine.finder(Family.PLACED)(data):
-        for begin, stop in results[data[start - 1 : end + 1] if start else b"\n" + data[: end + 1]]:
+        match = data[start - 1 : end + 1] if start else b"\n" + data[: end + 1]
+        for begin, stop in results[match]:
             yield start + begin - 1, start + stop - 1
 
 

@@ -42,8 +42,9 @@ def shell(script: str, **more: Any) -> Job:
 
 def wait_until(condition: Callable[[], bool]) -> bool:
     end = time.monotonic() + 60  # On a busy machine all of it takes its time; on others nobody waits.
-    while not (is_met := condition()) and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.01)
+    is_met = condition()  # Once more: the last look may have taken long.
     if not is_met:  # pytest shows beside the failure which processes there were.
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
