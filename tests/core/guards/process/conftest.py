@@ -48,8 +48,8 @@ def wait_until(condition: Callable[[], bool]) -> bool:
     if not is_met:  # pytest shows beside the failure which processes there were.
         for entry in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                numbers, words = (entry / "stat").read_text().split()[:8], (entry / "cmdline").read_bytes()
-                sys.stdout.write(f"{' '.join(numbers)} {words[:200]!r}\n")
+                stat, words = (entry / "stat").read_bytes(), (entry / "cmdline").read_bytes()
+                sys.stdout.write(f"{stat[:80]!r} {words[:200]!r}\n")
     return is_met
 
 
